@@ -140,6 +140,7 @@ endfunction()
 
 # The build's facts for test/lit.cfg.py.
 function(exo_lit_site)
+  file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/test/lit)
   foreach(feature LLVM Z3 JSON)
     if(EXO_WITH_${feature})
       set(EXO_HAVE_${feature} True)

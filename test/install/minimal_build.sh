@@ -1,0 +1,43 @@
+#!/bin/sh
+# Builds what needs a C17 compiler and CMake alone, into build-min, and checks
+# that its tools work, that they answer 4 for what is left out, and that they
+# lower to the bytes of the full build.
+set -eu
+cd "$EXO_SOURCE"
+. test/tally
+
+build=build-min
+
+configure_and_build() {
+    cmake -S . -B "$build" -DEXO_WITH_LLVM=OFF -DEXO_WITH_Z3=OFF \
+        -DEXO_WITH_JSON=OFF -DEXO_BUILD_TESTS=OFF &&
+        cmake --build "$build" -j "$EXO_JOBS"
+}
+
+# Whether a tool of the minimal build loads one of the libraries left out.
+loads_nothing() {
+    ! ldd "$1" | grep -E 'libLLVM|libz3|libjansson'
+}
+
+same_output() {
+    "$build/bin/exo-opt" "$@" >"$build/min.out" &&
+        "$EXO_BUILD/bin/exo-opt" "$@" >"$build/full.out" &&
+        cmp "$build/min.out" "$build/full.out"
+}
+
+check "builds without LLVM, Z3 and jansson" configure_and_build
+for tool in exo-opt exo-check exo-run exo-translate; do
+    check "$tool is built" test -x "$build/bin/$tool"
+    check "$tool loads none of them" loads_nothing "$build/bin/$tool"
+done
+check "exo-opt lists its passes" "$build/bin/exo-opt" --list-passes
+check "saxpy runs" "$build/bin/exo-run" kernels/saxpy.exo --size N=100 --check
+check_status 4 "--to=ptx answers that LLVM is missing" \
+    "$build/bin/exo-translate" kernels/saxpy.exo --to=ptx
+check_status 4 "JSON diagnostics answer that jansson is missing" \
+    "$build/bin/exo-opt" kernels/saxpy.exo --diagnostics=json
+for kernel in kernels/*.exo; do
+    check "$kernel lowers to the same bytes" \
+        same_output "$kernel" --pass-pipeline=lower-par-to-async
+done
+finish

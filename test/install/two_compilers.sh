@@ -1,0 +1,48 @@
+#!/bin/sh
+# Builds the tools with the second compiler, into build-clang, and compares
+# what both builds print, byte for byte.
+set -eu
+cd "$EXO_SOURCE"
+. test/tally
+
+build=build-clang
+if ! command -v clang-19 >/dev/null; then
+    skip "the second compiler" "no clang-19"
+    finish
+fi
+
+configure_and_build() {
+    if [ ! -f "$build/CMakeCache.txt" ]; then
+        set --
+        command -v ninja >/dev/null && set -- -G Ninja
+        command -v ccache >/dev/null &&
+            set -- "$@" -DCMAKE_C_COMPILER_LAUNCHER=ccache
+    fi
+    cmake -S . -B "$build" -DCMAKE_C_COMPILER=clang-19 \
+        -DEXO_BUILD_TESTS=OFF "$@" && cmake --build "$build" -j "$EXO_JOBS"
+}
+
+# The same command by both builds: exit status, output and errors agree.
+agree() {
+    tool=$1
+    shift
+    for side in "$EXO_BUILD" "$build"; do
+        status=0
+        "$side/bin/$tool" "$@" >"$build/out" 2>"$build/err" || status=$?
+        { echo "status $status" && cat "$build/out" "$build/err"; } \
+            >"$build/$(basename "$side").said"
+    done
+    cmp "$build/$(basename "$EXO_BUILD").said" "$build/$build.said"
+}
+
+check "builds with clang-19" configure_and_build
+for kernel in kernels/*.exo test/examples/*.exo; do
+    [ -f "$kernel" ] || continue
+    check "$kernel: as read" agree exo-opt "$kernel"
+    check "$kernel: as .exo" agree exo-opt "$kernel" --emit=exo
+    check "$kernel: lowered" agree exo-opt "$kernel" \
+        --pass-pipeline=lower-par-to-async
+    check "$kernel: PTX" agree exo-translate "$kernel" --to=ptx
+    check "$kernel: by the default pipeline" agree exo-translate "$kernel" --to=eir --level=async
+done
+finish
