@@ -15,12 +15,13 @@ compile_by_pkg_config() {
     ${CC:-cc} -std=c17 -o "$prefix/user" "$prefix/user.c" $flags
 }
 
-cat >"$prefix/user.c" <<'END'
-#include "ir/arena.h"
-int main(void) {
-    return 0;
-}
-END
+# Includes every installed header of ir/.
+{
+    for header in ir/*.h; do
+        echo "#include \"$header\""
+    done
+    echo "int main(void) { return 0; }"
+} >"$prefix/user.c"
 
 check "cmake --install" cmake --install "$EXO_BUILD" --prefix "$prefix"
 for tool in exo-opt exo-check exo-run exo-translate; do

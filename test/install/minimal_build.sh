@@ -16,7 +16,7 @@ configure_and_build() {
 
 # Whether a tool of the minimal build loads one of the libraries left out.
 loads_nothing() {
-    ! ldd "$1" | grep -E 'libLLVM|libz3|libjansson'
+    test -x "$1" && ! ldd "$1" | grep -E 'libLLVM|libz3|libjansson'
 }
 
 same_output() {
@@ -25,10 +25,10 @@ same_output() {
         cmp "$build/min.out" "$build/full.out"
 }
 
+echo "building $build"
 check "builds without LLVM, Z3 and jansson" configure_and_build
 for tool in exo-opt exo-check exo-run exo-translate; do
-    check "$tool is built" test -x "$build/bin/$tool"
-    check "$tool loads none of them" loads_nothing "$build/bin/$tool"
+    check "$tool is built and loads none of them" loads_nothing "$build/bin/$tool"
 done
 check "exo-opt lists its passes" "$build/bin/exo-opt" --list-passes
 check "saxpy runs" "$build/bin/exo-run" kernels/saxpy.exo --size N=100 --check

@@ -35,6 +35,7 @@ agree() {
     cmp "$build/$(basename "$EXO_BUILD").said" "$build/$build.said"
 }
 
+echo "building $build"
 check "builds with clang-19" configure_and_build
 for kernel in kernels/*.exo test/examples/*.exo; do
     [ -f "$kernel" ] || continue

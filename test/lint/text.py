@@ -42,18 +42,16 @@ def check_file(top, path):
 def main():
     here = os.path.dirname(os.path.abspath(__file__))
     top = os.path.dirname(os.path.dirname(here))
-    passed = failed = 0
+    faults = 0
     for top_folder in FOLDERS:
         for folder, _, names in os.walk(os.path.join(top, top_folder)):
             for name in sorted(names):
                 if name.endswith((".c", ".h")):
                     path = os.path.relpath(os.path.join(folder, name), top)
-                    if check_file(top, path):
-                        failed += 1
-                    else:
-                        passed += 1
-    print(f"{passed} passed, {failed} failed, 0 skipped")
-    return 1 if failed else 0
+                    faults += check_file(top, path)
+    print("0 passed, 1 failed, 0 skipped" if faults
+          else "1 passed, 0 failed, 0 skipped")
+    return 1 if faults else 0
 
 
 if __name__ == "__main__":
