@@ -41,7 +41,7 @@ def check_file(top, path):
 
 def main():
     here = os.path.dirname(os.path.abspath(__file__))
-    top = os.path.dirname(os.path.dirname(here))
+    top = os.path.dirname(here)
     faults = 0
     for top_folder in FOLDERS:
         for folder, _, names in os.walk(os.path.join(top, top_folder)):
