@@ -105,6 +105,19 @@ endfunction()
 set(exo_all_layers
     exo_tools exo_codegen exo_runtime exo_verify exo_passes exo_ir)
 
+# The CUDA driver that tests load or link instead of the real one:
+# build/test/stub/libcuda.so.1, with a link libcuda.so.
+function(exo_stub_driver)
+  add_library(exo_stub_driver SHARED
+      ${CMAKE_SOURCE_DIR}/test/stub/libcuda_stub.c)
+  set_target_properties(exo_stub_driver PROPERTIES
+      OUTPUT_NAME cuda
+      SOVERSION 1
+      C_VISIBILITY_PRESET hidden
+      LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/test/stub)
+  target_link_libraries(exo_stub_driver PRIVATE exo_flags)
+endfunction()
+
 # One Criterion executable per test/unit/*_test.c, in build/test/. A test of
 # the LLVM printer is named llvm_*, one of the Z3 layer smt_*, and is left out
 # with its library. Criterion's macros want GNU C.
@@ -135,6 +148,7 @@ function(exo_unit_tests)
     target_include_directories(${name} SYSTEM PRIVATE ${criterion_include})
     target_link_libraries(${name} PRIVATE
         exo_flags ${exo_all_layers} ${criterion_library} m)
+    add_dependencies(${name} exo_stub_driver)
   endforeach()
   list(JOIN tests "\n" list)
   string(REGEX REPLACE "[^\n]*/([^/\n]*)\\.c" "\\1" list "${list}")

@@ -23,23 +23,20 @@ static const Format formats[] = {
 };
 enum { FORMAT_COUNT = sizeof formats / sizeof formats[0] };
 
-static unsigned encode(ScalarType type, double value)
-{
+static unsigned encode(ScalarType type, double value) {
     unsigned char bits[8] = { 0 };
     scalar_encode(type, value, bits);
     return (unsigned)scalar_load_bits(type, bits);
 }
 
-static double decode(ScalarType type, uint64_t raw)
-{
+static double decode(ScalarType type, uint64_t raw) {
     unsigned char bits[8];
     scalar_store_bits(type, raw, bits);
     return scalar_decode(type, bits);
 }
 
 /* Value of a magnitude; the caller has excluded infinity and NaN. */
-static double reference_decode(const Format *f, unsigned magnitude)
-{
+static double reference_decode(const Format *f, unsigned magnitude) {
     int bias = (1 << (f->exp_bits - 1)) - 1;
     int field = (int)(magnitude >> f->man_bits);
     unsigned man = magnitude & ((1u << f->man_bits) - 1);
@@ -49,8 +46,7 @@ static double reference_decode(const Format *f, unsigned magnitude)
 }
 
 /* Magnitude nearest to x >= 0 by walking up the values. */
-static unsigned reference_encode(const Format *f, double x)
-{
+static unsigned reference_encode(const Format *f, double x) {
     for (unsigned m = 0; m < f->max; m++) {
         double low = reference_decode(f, m);
         double high = reference_decode(f, m + 1);
@@ -63,8 +59,7 @@ static unsigned reference_encode(const Format *f, double x)
     return x < last + (last - before) / 2 ? f->max : f->overflow;
 }
 
-Test(scalar, names_round_trip_and_others_are_refused)
-{
+Test(scalar, names_round_trip_and_others_are_refused) {
     for (int t = TY_none + 1; t < TY_COUNT; t++) {
         const char *name = scalar_type_name((ScalarType)t);
         cr_assert_eq(scalar_type_from_name(name, strlen(name)), (ScalarType)t);
@@ -76,8 +71,7 @@ Test(scalar, names_round_trip_and_others_are_refused)
     cr_assert_eq(scalar_type_from_name("none", 4), TY_none);
 }
 
-Test(scalar, rows_are_complete)
-{
+Test(scalar, rows_are_complete) {
     for (int t = TY_none + 1; t < TY_COUNT; t++) {
         const ScalarInfo *s = scalar_info((ScalarType)t);
         cr_assert_neq(s->kind, SK_NONE, "%s", s->name);
@@ -96,8 +90,7 @@ Test(scalar, rows_are_complete)
     }
 }
 
-Test(scalar, kinds)
-{
+Test(scalar, kinds) {
     cr_assert(scalar_type_is_float(TY_e8m0));
     cr_assert_not(scalar_type_is_float(TY_i32));
     cr_assert(scalar_type_is_int(TY_ui8));
@@ -169,25 +162,24 @@ static const struct {
     { TY_bool, 0.5, 1 },
 };
 
-Test(scalar, literal_values)
-{
+Test(scalar, literal_values) {
     for (size_t i = 0; i < sizeof literals / sizeof literals[0]; i++) {
         unsigned got = encode(literals[i].type, literals[i].value);
         cr_assert_eq(got, literals[i].bits, "%s %a: %#x, not %#x",
-                     scalar_type_name(literals[i].type), literals[i].value,
-                     got, literals[i].bits);
+                     scalar_type_name(literals[i].type), literals[i].value, got,
+                     literals[i].bits);
     }
 }
 
-Test(scalar, nan_is_canonical_and_zero_as_an_integer)
-{
+Test(scalar, nan_is_canonical_and_zero_as_an_integer) {
     static const struct {
         ScalarType type;
         unsigned bits;
-    } rows[] = { { TY_f16, 0x7fff }, { TY_bf16, 0x7fff },
+    } rows[] = { { TY_f16, 0x7fff },     { TY_bf16, 0x7fff },
                  { TY_f32, 0x7fffffff }, { TY_e4m3, 0x7f },
-                 { TY_e5m2, 0x7f }, { TY_e8m0, 0xff },
-                 { TY_i8, 0 }, { TY_i32, 0 }, { TY_bool, 0 } };
+                 { TY_e5m2, 0x7f },      { TY_e8m0, 0xff },
+                 { TY_i8, 0 },           { TY_i32, 0 },
+                 { TY_bool, 0 } };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         cr_assert_eq(encode(rows[i].type, NAN), rows[i].bits);
         cr_assert_eq(encode(rows[i].type, -NAN), rows[i].bits);
@@ -197,8 +189,7 @@ Test(scalar, nan_is_canonical_and_zero_as_an_integer)
     cr_assert_eq(scalar_load_bits(TY_f64, bits), 0x7ff8000000000000u);
 }
 
-Test(scalar, bytes_are_little_endian)
-{
+Test(scalar, bytes_are_little_endian) {
     unsigned char bits[8];
     scalar_encode(TY_f32, 1.0, bits);
     cr_assert_arr_eq(bits, ((unsigned char[]){ 0, 0, 0x80, 0x3f }), 4);
@@ -206,8 +197,7 @@ Test(scalar, bytes_are_little_endian)
     cr_assert_arr_eq(bits, ((unsigned char[]){ 0xfe, 255, 255, 255 }), 4);
 }
 
-Test(scalar, every_pattern_decodes_as_the_reference_and_encodes_back)
-{
+Test(scalar, every_pattern_decodes_as_the_reference_and_encodes_back) {
     for (int i = 0; i < FORMAT_COUNT; i++) {
         const Format *f = &formats[i];
         unsigned sign = 1u << (f->exp_bits + f->man_bits);
@@ -231,8 +221,7 @@ Test(scalar, every_pattern_decodes_as_the_reference_and_encodes_back)
 
 /* Around every midpoint between neighbours: below, at and above it. Rounding
  * is monotone, so this settles it for every double. */
-Test(scalar, rounding_is_right_at_every_midpoint)
-{
+Test(scalar, rounding_is_right_at_every_midpoint) {
     for (int i = 0; i < FORMAT_COUNT; i++) {
         const Format *f = &formats[i];
         unsigned sign = 1u << (f->exp_bits + f->man_bits);
@@ -251,8 +240,7 @@ Test(scalar, rounding_is_right_at_every_midpoint)
     }
 }
 
-Test(scalar, random_values_round_as_the_reference_and_monotonically)
-{
+Test(scalar, random_values_round_as_the_reference_and_monotonically) {
     uint64_t seed = 1;
     for (int i = 0; i < FORMAT_COUNT; i++) {
         const Format *f = &formats[i];
@@ -272,8 +260,7 @@ Test(scalar, random_values_round_as_the_reference_and_monotonically)
     }
 }
 
-Test(scalar, e8m0_is_a_power_of_two_rounded_up)
-{
+Test(scalar, e8m0_is_a_power_of_two_rounded_up) {
     for (unsigned raw = 0; raw < 255; raw++) {
         double value = ldexp(1, (int)raw - 127);
         cr_assert_eq(decode(TY_e8m0, raw), value);
@@ -286,14 +273,13 @@ Test(scalar, e8m0_is_a_power_of_two_rounded_up)
     cr_assert(isnan(decode(TY_e8m0, 255)));
 }
 
-Test(scalar, f32_rounds_as_the_c_cast)
-{
+Test(scalar, f32_rounds_as_the_c_cast) {
     uint64_t seed = 7;
     for (int n = 0; n < 200000; n++) {
         seed = seed * 6364136223846793005u + 1442695040888963407u;
         uint64_t bits = seed ^ seed >> 29;
-        bits = (bits & ~((uint64_t)0x7ff << 52)) |
-               (uint64_t)(860 + seed % 300) << 52;
+        bits = (bits & ~((uint64_t)0x7ff << 52)) | (uint64_t)(860 + seed % 300)
+                                                       << 52;
         double x;
         memcpy(&x, &bits, sizeof x);
         cr_assert_eq(encode(TY_f32, x), scalar_f32_bits((float)x), "%a", x);
@@ -301,9 +287,9 @@ Test(scalar, f32_rounds_as_the_c_cast)
     }
 }
 
-Test(scalar, f64_is_kept)
-{
-    static const double rows[] = { 0.1, -0.0, 0x1p-1074, 0x1.fffffffffffffp1023,
+Test(scalar, f64_is_kept) {
+    static const double rows[] = { 0.1,       -0.0,
+                                   0x1p-1074, 0x1.fffffffffffffp1023,
                                    -INFINITY, 0x1.fffffffffffffp-1022 };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         double got = scalar_round(TY_f64, rows[i]);
@@ -311,8 +297,7 @@ Test(scalar, f64_is_kept)
     }
 }
 
-Test(scalar, fast_paths_agree_with_the_general_ones)
-{
+Test(scalar, fast_paths_agree_with_the_general_ones) {
     for (unsigned raw = 0; raw < 0x10000; raw++) {
         float h = scalar_f16_to_f32((uint16_t)raw);
         float b = scalar_bf16_to_f32((uint16_t)raw);
@@ -327,8 +312,7 @@ Test(scalar, fast_paths_agree_with_the_general_ones)
     }
 }
 
-Test(scalar, integers_wrap)
-{
+Test(scalar, integers_wrap) {
     cr_assert_eq(scalar_wrap(TY_i8, 128), -128);
     cr_assert_eq(scalar_wrap(TY_i8, -129), 127);
     cr_assert_eq(scalar_wrap(TY_ui8, -1), 255);
@@ -338,14 +322,13 @@ Test(scalar, integers_wrap)
     cr_assert_eq(scalar_wrap(TY_bool, 6), 1);
 }
 
-Test(scalar, every_8_and_16_bit_integer_goes_round)
-{
+Test(scalar, every_8_and_16_bit_integer_goes_round) {
     static const ScalarType types[] = { TY_i8, TY_ui8, TY_ui16 };
     for (int i = 0; i < 3; i++) {
         unsigned count = types[i] == TY_ui16 ? 65536 : 256;
         for (unsigned raw = 0; raw < count; raw++) {
-            int want = types[i] == TY_i8 && raw > 127 ? (int)raw - 256
-                                                      : (int)raw;
+            int want =
+                types[i] == TY_i8 && raw > 127 ? (int)raw - 256 : (int)raw;
             unsigned char bits[8];
             scalar_store_bits(types[i], raw, bits);
             cr_assert_eq(scalar_decode(types[i], bits), want);
@@ -357,8 +340,7 @@ Test(scalar, every_8_and_16_bit_integer_goes_round)
     }
 }
 
-Test(scalar, integers_reach_float_types_with_one_rounding)
-{
+Test(scalar, integers_reach_float_types_with_one_rounding) {
     unsigned char bits[8];
     /* A double would round this to the tie 2^60 + 2^52, then to even. */
     scalar_encode_int(TY_bf16, ((int64_t)1 << 60) + ((int64_t)1 << 52) + 1,
@@ -375,8 +357,7 @@ Test(scalar, integers_reach_float_types_with_one_rounding)
 /* e5m2 values are multiples of 2^-16 below 2^16: the exact result of a fused
  * multiply-add is an integer multiple of 2^-32 that an int64_t nearly holds;
  * the large half of the range is left out. */
-Test(scalar, fma_of_e5m2_is_the_exact_result_rounded)
-{
+Test(scalar, fma_of_e5m2_is_the_exact_result_rounded) {
     for (unsigned a = 0; a < 0x60; a++)
         for (unsigned b = 0; b < 0x60; b++)
             for (unsigned c = 0; c < 0x60; c += 1 + (a ^ b) % 7) {
@@ -389,8 +370,7 @@ Test(scalar, fma_of_e5m2_is_the_exact_result_rounded)
             }
 }
 
-Test(scalar, fma_rounds_once)
-{
+Test(scalar, fma_rounds_once) {
     /* The products 0x1.83 and 0x1.89 lie midway between bf16 values; the
      * addend is far below the digits of a double and decides the tie. */
     cr_assert_eq(scalar_fma(TY_bf16, 1.5, 0x1.02p0, 0.0), 0x1.84p0);
@@ -402,8 +382,7 @@ Test(scalar, fma_rounds_once)
     /* f16: (1 + 2^-10)^2 = 1 + 2^-9 + 2^-20. */
     cr_assert_eq(scalar_fma(TY_f16, 0x1.004p0, 0x1.004p0, -1.0),
                  scalar_round(TY_f16, 0x1p-9 + 0x1p-20));
-    cr_assert_eq(scalar_fma(TY_f32, 0x1.001p0, 0x1.001p0, -1.0),
-                 0x1.0008p-11);
+    cr_assert_eq(scalar_fma(TY_f32, 0x1.001p0, 0x1.001p0, -1.0), 0x1.0008p-11);
     cr_assert_eq(scalar_fma(TY_f64, 0x1.0000001p0, 0x1.0000001p0, -1.0),
                  0x1.00000008p-27);
     cr_assert(isnan(scalar_fma(TY_f16, INFINITY, 0.0, 1.0)));
@@ -412,8 +391,7 @@ Test(scalar, fma_rounds_once)
     cr_assert_eq(scalar_fma(TY_i32, 65536.0, 65536.0, -1.0), -1.0);
 }
 
-Test(scalar, tf32)
-{
+Test(scalar, tf32) {
     static const struct {
         uint32_t in, rna, truncated;
     } rows[] = {
@@ -437,8 +415,7 @@ Test(scalar, tf32)
     }
 }
 
-Test(scalar, poison_is_seen_and_is_no_number)
-{
+Test(scalar, poison_is_seen_and_is_no_number) {
     unsigned char bits[8];
     for (int t = TY_none + 1; t < TY_COUNT; t++) {
         ScalarType type = (ScalarType)t;
