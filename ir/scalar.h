@@ -29,8 +29,8 @@
  *
  * All functions are pure, and total on every bit pattern. Memory is little
  * endian on every target of the compiler; bytes here are in memory order. */
-#ifndef IR_SCALAR_H
-#define IR_SCALAR_H
+#ifndef EXO_IR_SCALAR_H
+#define EXO_IR_SCALAR_H
 
 #include <stdbool.h>
 #include <stddef.h>

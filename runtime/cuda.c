@@ -15,7 +15,8 @@
 
 static const char default_library[] = "libcuda.so.1";
 
-bool cuda_refuse(CudaError *err, const char *format, ...) {
+bool cuda_refuse(CudaError *err, const char *format, ...)
+{
     va_list args;
     va_start(args, format);
     err->code = 0;
@@ -24,7 +25,8 @@ bool cuda_refuse(CudaError *err, const char *format, ...) {
     return false;
 }
 
-void cuda_error_append(CudaError *err, const char *format, ...) {
+void cuda_error_append(CudaError *err, const char *format, ...)
+{
     size_t used = strlen(err->text);
     va_list args;
     va_start(args, format);
@@ -36,7 +38,8 @@ void cuda_error_append(CudaError *err, const char *format, ...) {
 }
 
 bool cuda_succeeded(const Cuda *cuda, CudaError *err, const char *function,
-                    CUresult code) {
+                    CUresult code)
+{
     if (code == CUDA_SUCCESS)
         return true;
     const char *name = NULL, *text = NULL;
@@ -51,14 +54,16 @@ bool cuda_succeeded(const Cuda *cuda, CudaError *err, const char *function,
 
 /* Looks `symbol` up into the function pointer at `field`. POSIX gives the
  * function as an object pointer of the same size, hence the copy of bytes. */
-static bool find_symbol(void *library, const char *symbol, void *field) {
+static bool find_symbol(void *library, const char *symbol, void *field)
+{
     void *found = dlsym(library, symbol);
     memcpy(field, &found, sizeof found);
     return found != NULL;
 }
 
 /* Fills the function fields; false with the first required one missing. */
-static bool find_functions(Cuda *cuda, const char *file, CudaError *err) {
+static bool find_functions(Cuda *cuda, const char *file, CudaError *err)
+{
     const char *missing = NULL;
 #define CUDA_FUNCTION(field, symbol, params)                           \
     if (!find_symbol(cuda->library, symbol, &cuda->field) && !missing) \
@@ -78,7 +83,8 @@ static bool find_functions(Cuda *cuda, const char *file, CudaError *err) {
 
 /* Opens the driver's library. It stays mapped after cuda_close: threads of a
  * driver may outlive the handle. */
-static bool open_library(Cuda *cuda, const char *file, CudaError *err) {
+static bool open_library(Cuda *cuda, const char *file, CudaError *err)
+{
     if (!file)
         file = getenv("EXO_CUDA_LIBRARY");
     if (!file || !*file)
@@ -89,7 +95,8 @@ static bool open_library(Cuda *cuda, const char *file, CudaError *err) {
     return find_functions(cuda, file, err);
 }
 
-static bool open_device(Cuda *cuda, int ordinal, CudaError *err) {
+static bool open_device(Cuda *cuda, int ordinal, CudaError *err)
+{
     int count = 0;
     if (!CUDA_CALL(cuda, err, Init, 0) ||
         !CUDA_CALL(cuda, err, DeviceGetCount, &count))
@@ -108,7 +115,8 @@ static bool open_device(Cuda *cuda, int ordinal, CudaError *err) {
 
 /* One attribute as a size. */
 static bool size_attribute(Cuda *cuda, CUdevice_attribute attribute,
-                           size_t *out, CudaError *err) {
+                           size_t *out, CudaError *err)
+{
     int value = 0;
     if (!CUDA_CALL(cuda, err, DeviceGetAttribute, &value, attribute,
                    cuda->device))
@@ -117,7 +125,8 @@ static bool size_attribute(Cuda *cuda, CUdevice_attribute attribute,
     return true;
 }
 
-static bool read_properties(Cuda *cuda, CudaError *err) {
+static bool read_properties(Cuda *cuda, CudaError *err)
+{
     CudaDevice *p = &cuda->properties;
     CUdevice device = cuda->device;
     const struct {
@@ -147,7 +156,8 @@ static bool read_properties(Cuda *cuda, CudaError *err) {
            CUDA_CALL(cuda, err, DriverGetVersion, &p->driver_version);
 }
 
-bool cuda_open(const char *library, int ordinal, Cuda **out, CudaError *err) {
+bool cuda_open(const char *library, int ordinal, Cuda **out, CudaError *err)
+{
     *out = NULL;
     Cuda *cuda = calloc(1, sizeof *cuda);
     if (!cuda)
@@ -161,7 +171,8 @@ bool cuda_open(const char *library, int ordinal, Cuda **out, CudaError *err) {
     return true;
 }
 
-void cuda_close(Cuda *cuda) {
+void cuda_close(Cuda *cuda)
+{
     if (!cuda)
         return;
     if (cuda->flush_buffer)
@@ -175,11 +186,13 @@ void cuda_close(Cuda *cuda) {
     free(cuda);
 }
 
-const CudaDevice *cuda_device(const Cuda *cuda) {
+const CudaDevice *cuda_device(const Cuda *cuda)
+{
     return &cuda->properties;
 }
 
-bool cuda_sync(Cuda *cuda, CudaError *err) {
+bool cuda_sync(Cuda *cuda, CudaError *err)
+{
     return cuda_succeeded(cuda, err, "cuCtxSynchronize",
                           cuda->CtxSynchronize());
 }

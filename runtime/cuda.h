@@ -11,8 +11,8 @@
  * device's primary context. Work is queued on a `CudaStream`; {NULL} is the
  * default stream. A fault of a kernel is reported by the next call that waits
  * for it. */
-#ifndef RUNTIME_CUDA_H
-#define RUNTIME_CUDA_H
+#ifndef EXO_RUNTIME_CUDA_H
+#define EXO_RUNTIME_CUDA_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,8 +3,8 @@
  * Driver API" reference so that no CUDA header is needed to build. Names of
  * types and constants are the documented ones. The functions stand in
  * cuda_functions.def. Included by runtime/ and by the test driver only. */
-#ifndef RUNTIME_CUDA_ABI_H
-#define RUNTIME_CUDA_ABI_H
+#ifndef EXO_RUNTIME_CUDA_ABI_H
+#define EXO_RUNTIME_CUDA_ABI_H
 
 #include <stddef.h>
 #include <stdint.h>

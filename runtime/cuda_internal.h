@@ -1,7 +1,7 @@
 /* What the files of runtime/cuda_*.c share: the open driver and the way a
  * driver result becomes a message. Private to runtime/. */
-#ifndef RUNTIME_CUDA_INTERNAL_H
-#define RUNTIME_CUDA_INTERNAL_H
+#ifndef EXO_RUNTIME_CUDA_INTERNAL_H
+#define EXO_RUNTIME_CUDA_INTERNAL_H
 
 #include "runtime/cuda.h"
 #include "runtime/cuda_abi.h"

@@ -11,23 +11,27 @@
 
 #include "runtime/cuda_internal.h"
 
-static unsigned at_least_one(unsigned x) {
+static unsigned at_least_one(unsigned x)
+{
     return x ? x : 1;
 }
 
-static unsigned cluster_blocks(const CudaLaunch *l) {
+static unsigned cluster_blocks(const CudaLaunch *l)
+{
     return at_least_one(l->cluster[0]) * at_least_one(l->cluster[1]) *
            at_least_one(l->cluster[2]);
 }
 
-static unsigned block_threads(const CudaLaunch *l) {
+static unsigned block_threads(const CudaLaunch *l)
+{
     return at_least_one(l->block[0]) * at_least_one(l->block[1]) *
            at_least_one(l->block[2]);
 }
 
 /* The driver's form of a launch; `attribute` is the room for the cluster. */
 static CUlaunchConfig launch_config(const CudaLaunch *l,
-                                    CUlaunchAttribute *attribute) {
+                                    CUlaunchAttribute *attribute)
+{
     CUlaunchConfig config = {
         .gridDimX = at_least_one(l->grid[0]),
         .gridDimY = at_least_one(l->grid[1]),
@@ -51,7 +55,8 @@ static CUlaunchConfig launch_config(const CudaLaunch *l,
 }
 
 /* Rules of a launch that the driver would answer with "invalid argument". */
-static bool check_launch(const CudaLaunch *l, CudaError *err) {
+static bool check_launch(const CudaLaunch *l, CudaError *err)
+{
     for (int d = 0; d < 3; d++)
         if (at_least_one(l->grid[d]) % at_least_one(l->cluster[d]) != 0)
             return cuda_refuse(err,
@@ -68,7 +73,8 @@ static bool check_launch(const CudaLaunch *l, CudaError *err) {
 }
 
 /* More than 8 blocks a cluster must be asked for. */
-static bool allow_cluster(Cuda *cuda, const CudaLaunch *l, CudaError *err) {
+static bool allow_cluster(Cuda *cuda, const CudaLaunch *l, CudaError *err)
+{
     return cluster_blocks(l) <= 8 ||
            CUDA_CALL(cuda, err, FuncSetAttribute, (CUfunction)l->fn.handle,
                      CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1);
@@ -78,7 +84,8 @@ static bool allow_cluster(Cuda *cuda, const CudaLaunch *l, CudaError *err) {
  * them: index i answers its size, the first index past the end "invalid
  * value", and a driver that cannot say something else. */
 static bool check_params(const Cuda *cuda, const CudaLaunch *l,
-                         const CudaParam *params, int count, CudaError *err) {
+                         const CudaParam *params, int count, CudaError *err)
+{
     if (!cuda->FuncGetParamInfo)
         return true;
     for (int i = 0;; i++) {
@@ -104,7 +111,8 @@ static bool check_params(const Cuda *cuda, const CudaLaunch *l,
 }
 
 bool cuda_launch(Cuda *cuda, const CudaLaunch *launch, const CudaParam *params,
-                 int param_count, CudaError *err) {
+                 int param_count, CudaError *err)
+{
     if (!check_launch(launch, err) ||
         !check_params(cuda, launch, params, param_count, err) ||
         !allow_cluster(cuda, launch, err))
@@ -125,7 +133,8 @@ bool cuda_launch(Cuda *cuda, const CudaLaunch *launch, const CudaParam *params,
 }
 
 bool cuda_max_clusters(Cuda *cuda, const CudaLaunch *launch, int *out,
-                       CudaError *err) {
+                       CudaError *err)
+{
     CUlaunchAttribute attribute;
     CudaLaunch one = *launch;
     CUfunction fn = (CUfunction)launch->fn.handle;
@@ -156,7 +165,8 @@ bool cuda_max_clusters(Cuda *cuda, const CudaLaunch *launch, int *out,
     return true;
 }
 
-bool cuda_flush_l2(Cuda *cuda, CudaStream stream, CudaError *err) {
+bool cuda_flush_l2(Cuda *cuda, CudaStream stream, CudaError *err)
+{
     size_t bytes = 2 * cuda->properties.l2_bytes;
     if (bytes == 0)
         return true;
@@ -170,7 +180,8 @@ bool cuda_flush_l2(Cuda *cuda, CudaStream stream, CudaError *err) {
 /* A round: flush, then the body between two events. */
 static bool bench_round(Cuda *cuda, CudaBenchBody *body, void *user,
                         CudaStream stream, const CudaEvent *pair,
-                        CudaError *err) {
+                        CudaError *err)
+{
     return cuda_flush_l2(cuda, stream, err) &&
            cuda_event_record(cuda, pair[0], stream, err) &&
            body(user, stream, err) &&
@@ -179,7 +190,8 @@ static bool bench_round(Cuda *cuda, CudaBenchBody *body, void *user,
 
 static bool bench_all(Cuda *cuda, int rounds, CudaBenchBody *body, void *user,
                       CudaStream stream, CudaEvent *events, float *ms,
-                      CudaError *err) {
+                      CudaError *err)
+{
     for (int i = 0; i < 2 * rounds; i++)
         if (!cuda_event_create(cuda, &events[i], err))
             return false;
@@ -197,7 +209,8 @@ static bool bench_all(Cuda *cuda, int rounds, CudaBenchBody *body, void *user,
 }
 
 bool cuda_bench(Cuda *cuda, int rounds, CudaBenchBody *body, void *user,
-                float *ms, CudaError *err) {
+                float *ms, CudaError *err)
+{
     CudaStream stream = { NULL };
     if (rounds < 1)
         return cuda_refuse(err, "a benchmark has 1 round or more, not %d",
@@ -214,12 +227,14 @@ bool cuda_bench(Cuda *cuda, int rounds, CudaBenchBody *body, void *user,
     return ok;
 }
 
-static int compare_times(const void *a, const void *b) {
+static int compare_times(const void *a, const void *b)
+{
     float x = *(const float *)a, y = *(const float *)b;
     return (x > y) - (x < y);
 }
 
-double cuda_middle_mean(const float *ms, int count) {
+double cuda_middle_mean(const float *ms, int count)
+{
     if (count < 1)
         return 0;
     float *sorted = malloc((size_t)count * sizeof *sorted);

@@ -12,14 +12,16 @@
 #include "runtime/cuda_internal.h"
 
 /* Text without white space at its end. */
-static void trim_end(char *text) {
+static void trim_end(char *text)
+{
     size_t n = strlen(text);
     while (n > 0 && strchr(" \t\r\n", text[n - 1]))
         text[--n] = '\0';
 }
 
 /* Loads `image` into `module`; the assembler's errors go to the message. */
-static bool load_image(CudaModule *module, const void *image, CudaError *err) {
+static bool load_image(CudaModule *module, const void *image, CudaError *err)
+{
     char error_log[4096] = "";
     CUjit_option options[] = {
         CU_JIT_INFO_LOG_BUFFER,  CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES,
@@ -44,7 +46,8 @@ static bool load_image(CudaModule *module, const void *image, CudaError *err) {
 }
 
 static bool module_load(Cuda *cuda, const void *image, CudaModule **out,
-                        CudaError *err) {
+                        CudaError *err)
+{
     *out = NULL;
     CudaModule *module = calloc(1, sizeof *module);
     if (!module)
@@ -59,14 +62,16 @@ static bool module_load(Cuda *cuda, const void *image, CudaModule **out,
 }
 
 bool cuda_module_load_ptx(Cuda *cuda, const char *ptx, CudaModule **out,
-                          CudaError *err) {
+                          CudaError *err)
+{
     return module_load(cuda, ptx, out, err);
 }
 
 /* The driver is told no size and trusts the headers of the image; a file cut
  * short must be caught here. An ELF image is long enough for its own section
  * table, a fat binary for the length in its header. */
-static bool image_is_whole(const unsigned char *image, size_t size) {
+static bool image_is_whole(const unsigned char *image, size_t size)
+{
     uint64_t offset, body;
     uint16_t entry_size, entry_count;
     if (size >= 64 && memcmp(image, "\177ELF\2\1", 6) == 0) {
@@ -84,7 +89,8 @@ static bool image_is_whole(const unsigned char *image, size_t size) {
 }
 
 bool cuda_module_load_cubin(Cuda *cuda, const void *image, size_t size,
-                            CudaModule **out, CudaError *err) {
+                            CudaModule **out, CudaError *err)
+{
     *out = NULL;
     if (!image_is_whole(image, size))
         return cuda_refuse(err,
@@ -94,11 +100,13 @@ bool cuda_module_load_cubin(Cuda *cuda, const void *image, size_t size,
     return module_load(cuda, image, out, err);
 }
 
-const char *cuda_module_log(const CudaModule *module) {
+const char *cuda_module_log(const CudaModule *module)
+{
     return module->log;
 }
 
-void cuda_module_unload(CudaModule *module) {
+void cuda_module_unload(CudaModule *module)
+{
     if (!module)
         return;
     module->cuda->ModuleUnload(module->handle);
@@ -106,7 +114,8 @@ void cuda_module_unload(CudaModule *module) {
 }
 
 bool cuda_module_function(CudaModule *module, const char *name,
-                          CudaFunction *out, CudaError *err) {
+                          CudaFunction *out, CudaError *err)
+{
     Cuda *cuda = module->cuda;
     CUfunction fn = NULL;
     *out = (CudaFunction){ 0 };
@@ -133,7 +142,8 @@ bool cuda_module_function(CudaModule *module, const char *name,
 }
 
 bool cuda_function_set_shared(Cuda *cuda, const CudaFunction *fn, size_t bytes,
-                              CudaError *err) {
+                              CudaError *err)
+{
     size_t limit = cuda->properties.shared_per_block;
     size_t fixed = (size_t)fn->static_shared_bytes;
     if (bytes > limit || fixed > limit - bytes)

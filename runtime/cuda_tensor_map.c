@@ -10,24 +10,28 @@
 
 /* The driver's number for a width of swizzle or of L2 promotion: the place of
  * `bytes` in `widths`, or -1. */
-static int width_number(const int widths[4], int bytes) {
+static int width_number(const int widths[4], int bytes)
+{
     for (int i = 0; i < 4; i++)
         if (widths[i] == bytes)
             return i;
     return -1;
 }
 
-static int swizzle_number(int bytes) {
+static int swizzle_number(int bytes)
+{
     static const int widths[4] = { 0, 32, 64, 128 };
     return width_number(widths, bytes);
 }
 
-static int promotion_number(int bytes) {
+static int promotion_number(int bytes)
+{
     static const int widths[4] = { 0, 64, 128, 256 };
     return width_number(widths, bytes);
 }
 
-static bool check_type(const CudaTensorMapSpec *spec, CudaError *err) {
+static bool check_type(const CudaTensorMapSpec *spec, CudaError *err)
+{
     const ScalarInfo *type = scalar_info(spec->type);
     if (type->tensor_map < 0)
         return cuda_refuse(err, "a tensor map cannot hold elements of type %s",
@@ -48,7 +52,8 @@ static bool check_type(const CudaTensorMapSpec *spec, CudaError *err) {
 
 /* Extent, stride and box of one dimension. */
 static bool check_dimension(const CudaTensorMapSpec *spec, int d,
-                            CudaError *err) {
+                            CudaError *err)
+{
     uint64_t extent = spec->dims[d], stride = spec->strides[d];
     uint32_t box = spec->box[d];
     if (extent < 1 || extent > (uint64_t)1 << 32)
@@ -71,7 +76,8 @@ static bool check_dimension(const CudaTensorMapSpec *spec, int d,
     return true;
 }
 
-static bool check_row(const CudaTensorMapSpec *spec, CudaError *err) {
+static bool check_row(const CudaTensorMapSpec *spec, CudaError *err)
+{
     uint64_t row = spec->box[0] * (uint64_t)scalar_type_bytes(spec->type);
     if (row % 16 != 0)
         return cuda_refuse(err,
@@ -96,7 +102,8 @@ static bool check_row(const CudaTensorMapSpec *spec, CudaError *err) {
     return true;
 }
 
-bool cuda_tensor_map_check(const CudaTensorMapSpec *spec, CudaError *err) {
+bool cuda_tensor_map_check(const CudaTensorMapSpec *spec, CudaError *err)
+{
     if (!check_type(spec, err))
         return false;
     for (int d = 0; d < spec->rank; d++)
@@ -106,7 +113,8 @@ bool cuda_tensor_map_check(const CudaTensorMapSpec *spec, CudaError *err) {
 }
 
 bool cuda_tensor_map_encode(Cuda *cuda, const CudaTensorMapSpec *spec,
-                            CudaTensorMap *out, CudaError *err) {
+                            CudaTensorMap *out, CudaError *err)
+{
     static const uint32_t ones[CUDA_TENSOR_RANK_MAX] = { 1, 1, 1, 1, 1 };
     if (!cuda_tensor_map_check(spec, err))
         return false;

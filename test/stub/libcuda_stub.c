@@ -79,22 +79,26 @@ EXPORT CudaStubLog cuda_stub_log;
 EXPORT CudaStubParams cuda_stub_params;
 EXPORT CudaStubLive cuda_stub_live;
 
-void cuda_stub_fail(const char *name, int skip, int code) {
+void cuda_stub_fail(const char *name, int skip, int code)
+{
     snprintf(stub.fail_name, sizeof stub.fail_name, "%s", name);
     stub.fail_skip = skip;
     stub.fail_code = code;
 }
 
-const char *cuda_stub_log(void) {
+const char *cuda_stub_log(void)
+{
     return stub.log;
 }
 
-void cuda_stub_params(const size_t *sizes, int count) {
+void cuda_stub_params(const size_t *sizes, int count)
+{
     stub.param_count = count < PARAMS_MAX ? count : PARAMS_MAX;
     memcpy(stub.param_sizes, sizes, (size_t)stub.param_count * sizeof *sizes);
 }
 
-int cuda_stub_live(void) {
+int cuda_stub_live(void)
+{
     int live = 0;
     for (int i = 0; i < ALLOCATIONS_MAX; i++)
         live += stub.allocations[i].ptr != NULL;
@@ -103,7 +107,8 @@ int cuda_stub_live(void) {
 
 /* --- Recording ---------------------------------------------------------- */
 
-static void write_line(const char *line) {
+static void write_line(const char *line)
+{
     const char *path = getenv("CUDA_STUB_LOG");
     size_t room = sizeof stub.log - stub.log_used;
     int n = snprintf(stub.log + stub.log_used, room, "%s\n", line);
@@ -116,7 +121,8 @@ static void write_line(const char *line) {
 }
 
 /* The rule of the environment, read when the driver is initialized. */
-static void read_environment(void) {
+static void read_environment(void)
+{
     const char *rule = getenv("CUDA_STUB_FAIL");
     const char *colon = rule ? strchr(rule, ':') : NULL;
     char name[64];
@@ -129,7 +135,8 @@ static void read_environment(void) {
 
 /* Records a call, written as `cuName arguments`; answers the code that it is
  * told to fail with, an error before cuInit, or success. */
-static CUresult record(const char *format, ...) {
+static CUresult record(const char *format, ...)
+{
     char line[1024];
     va_list args;
     va_start(args, format);
@@ -152,14 +159,16 @@ static CUresult record(const char *format, ...) {
 
 /* --- Memory of the device ----------------------------------------------- */
 
-static int find_allocation(const void *ptr) {
+static int find_allocation(const void *ptr)
+{
     for (int i = 0; i < ALLOCATIONS_MAX; i++)
         if (stub.allocations[i].ptr == ptr)
             return i;
     return -1;
 }
 
-static CUresult allocate(CUdeviceptr *ptr, size_t bytes) {
+static CUresult allocate(CUdeviceptr *ptr, size_t bytes)
+{
     int slot = find_allocation(NULL);
     if (bytes == 0)
         return CUDA_ERROR_INVALID_VALUE;
@@ -175,7 +184,8 @@ static CUresult allocate(CUdeviceptr *ptr, size_t bytes) {
     return CUDA_SUCCESS;
 }
 
-static CUresult release(CUdeviceptr ptr) {
+static CUresult release(CUdeviceptr ptr)
+{
     int slot = ptr ? find_allocation((void *)(uintptr_t)ptr) : -1;
     if (slot < 0)
         return CUDA_ERROR_INVALID_VALUE;
@@ -185,7 +195,8 @@ static CUresult release(CUdeviceptr ptr) {
 }
 
 /* The bytes at `ptr` if all of them are allocated, else NULL. */
-static char *device_range(CUdeviceptr ptr, size_t bytes) {
+static char *device_range(CUdeviceptr ptr, size_t bytes)
+{
     for (int i = 0; i < ALLOCATIONS_MAX; i++) {
         char *start = stub.allocations[i].ptr;
         size_t offset = (size_t)(ptr - (uintptr_t)start);
@@ -212,16 +223,19 @@ static char *device_range(CUdeviceptr ptr, size_t bytes) {
 
 /* --- The driver: device ------------------------------------------------- */
 
-CUresult stub_Init(unsigned flags) {
+CUresult stub_Init(unsigned flags)
+{
     return record("cuInit flags=%u", flags);
 }
 
-CUresult stub_DriverGetVersion(int *version) {
+CUresult stub_DriverGetVersion(int *version)
+{
     *version = 13000;
     return record("cuDriverGetVersion");
 }
 
-CUresult stub_GetErrorName(CUresult code, const char **name) {
+CUresult stub_GetErrorName(CUresult code, const char **name)
+{
     for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++)
         if (errors[i].code == code) {
             *name = errors[i].name;
@@ -231,7 +245,8 @@ CUresult stub_GetErrorName(CUresult code, const char **name) {
     return CUDA_ERROR_INVALID_VALUE;
 }
 
-CUresult stub_GetErrorString(CUresult code, const char **text) {
+CUresult stub_GetErrorString(CUresult code, const char **text)
+{
     for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++)
         if (errors[i].code == code) {
             *text = errors[i].text;
@@ -241,24 +256,28 @@ CUresult stub_GetErrorString(CUresult code, const char **text) {
     return CUDA_ERROR_INVALID_VALUE;
 }
 
-CUresult stub_DeviceGetCount(int *count) {
+CUresult stub_DeviceGetCount(int *count)
+{
     const char *devices = getenv("CUDA_STUB_DEVICES");
     *count = devices ? atoi(devices) : 1;
     return record("cuDeviceGetCount");
 }
 
-CUresult stub_DeviceGet(CUdevice *device, int ordinal) {
+CUresult stub_DeviceGet(CUdevice *device, int ordinal)
+{
     *device = ordinal;
     return record("cuDeviceGet ordinal=%d", ordinal);
 }
 
-CUresult stub_DeviceGetName(char *name, int len, CUdevice device) {
+CUresult stub_DeviceGetName(char *name, int len, CUdevice device)
+{
     snprintf(name, (size_t)len, "stub device %d", device);
     return record("cuDeviceGetName");
 }
 
 CUresult stub_DeviceGetAttribute(int *value, CUdevice_attribute attribute,
-                                 CUdevice device) {
+                                 CUdevice device)
+{
     static const int rows[][2] = {
         { CU_DEVICE_ATTRIBUTE_CLOCK_RATE, 1980000 },
         { CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 132 },
@@ -278,26 +297,31 @@ CUresult stub_DeviceGetAttribute(int *value, CUdevice_attribute attribute,
     return CUDA_ERROR_INVALID_VALUE;
 }
 
-CUresult stub_DeviceTotalMem(size_t *bytes, CUdevice device) {
+CUresult stub_DeviceTotalMem(size_t *bytes, CUdevice device)
+{
     (void)device;
     *bytes = (size_t)1 << 30;
     return record("cuDeviceTotalMem");
 }
 
-CUresult stub_DevicePrimaryCtxRetain(CUcontext *context, CUdevice device) {
+CUresult stub_DevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
+{
     *context = (CUcontext)&stub;
     return record("cuDevicePrimaryCtxRetain device=%d", device);
 }
 
-CUresult stub_DevicePrimaryCtxRelease(CUdevice device) {
+CUresult stub_DevicePrimaryCtxRelease(CUdevice device)
+{
     return record("cuDevicePrimaryCtxRelease device=%d", device);
 }
 
-CUresult stub_CtxSetCurrent(CUcontext context) {
+CUresult stub_CtxSetCurrent(CUcontext context)
+{
     return record("cuCtxSetCurrent %s", context ? "primary" : "none");
 }
 
-CUresult stub_CtxSynchronize(void) {
+CUresult stub_CtxSynchronize(void)
+{
     return record("cuCtxSynchronize");
 }
 
@@ -305,7 +329,8 @@ CUresult stub_CtxSynchronize(void) {
 
 /* Writes the assembler's text into the buffer of the option `which`. */
 static void write_jit_log(CUjit_option which, const char *text, unsigned count,
-                          const CUjit_option *options, void **values) {
+                          const CUjit_option *options, void **values)
+{
     for (unsigned i = 0; i + 1 < count; i++)
         if (options[i] == which)
             snprintf(values[i], (size_t)(uintptr_t)values[i + 1], "%s", text);
@@ -313,7 +338,8 @@ static void write_jit_log(CUjit_option which, const char *text, unsigned count,
 
 CUresult stub_ModuleLoadDataEx(CUmodule *module, const void *image,
                                unsigned option_count, CUjit_option *options,
-                               void **values) {
+                               void **values)
+{
     const char *text = image;
     bool binary = memcmp(image, "\177ELF", 4) == 0 ||
                   memcmp(image, "\x50\xed\x55\xba", 4) == 0;
@@ -331,7 +357,8 @@ CUresult stub_ModuleLoadDataEx(CUmodule *module, const void *image,
     return CUDA_SUCCESS;
 }
 
-CUresult stub_ModuleUnload(CUmodule module) {
+CUresult stub_ModuleUnload(CUmodule module)
+{
     CHECK(record("cuModuleUnload"));
     free(module->ptx);
     free(module);
@@ -339,7 +366,8 @@ CUresult stub_ModuleUnload(CUmodule module) {
 }
 
 /* Whether the PTX has an entry of that name. */
-static bool has_entry(const char *ptx, const char *name) {
+static bool has_entry(const char *ptx, const char *name)
+{
     size_t n = strlen(name);
     for (const char *p = ptx; (p = strstr(p, ".entry")); p++) {
         const char *found = p + 6 + strspn(p + 6, " \t\n");
@@ -350,7 +378,8 @@ static bool has_entry(const char *ptx, const char *name) {
 }
 
 CUresult stub_ModuleGetFunction(CUfunction *function, CUmodule module,
-                                const char *name) {
+                                const char *name)
+{
     CHECK(record("cuModuleGetFunction %s", name));
     if ((module->ptx && !has_entry(module->ptx, name)) ||
         stub.function_count == 64)
@@ -361,7 +390,8 @@ CUresult stub_ModuleGetFunction(CUfunction *function, CUmodule module,
 }
 
 CUresult stub_FuncGetAttribute(int *value, CUfunction_attribute attribute,
-                               CUfunction function) {
+                               CUfunction function)
+{
     static const int rows[][2] = {
         { CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, 1024 },
         { CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, 1024 },
@@ -378,13 +408,15 @@ CUresult stub_FuncGetAttribute(int *value, CUfunction_attribute attribute,
 }
 
 CUresult stub_FuncSetAttribute(CUfunction function,
-                               CUfunction_attribute attribute, int value) {
+                               CUfunction_attribute attribute, int value)
+{
     return record("cuFuncSetAttribute %s %d=%d", function->name, attribute,
                   value);
 }
 
 CUresult stub_FuncGetParamInfo(CUfunction function, size_t index,
-                               size_t *offset, size_t *bytes) {
+                               size_t *offset, size_t *bytes)
+{
     CHECK(record("cuFuncGetParamInfo %s %zu", function->name, index));
     if (stub.param_count < 0)
         return CUDA_ERROR_NOT_SUPPORTED;
@@ -397,28 +429,33 @@ CUresult stub_FuncGetParamInfo(CUfunction function, size_t index,
 
 /* --- The driver: memory ------------------------------------------------- */
 
-CUresult stub_MemAlloc(CUdeviceptr *ptr, size_t bytes) {
+CUresult stub_MemAlloc(CUdeviceptr *ptr, size_t bytes)
+{
     CHECK(record("cuMemAlloc bytes=%zu", bytes));
     return allocate(ptr, bytes);
 }
 
-CUresult stub_MemFree(CUdeviceptr ptr) {
+CUresult stub_MemFree(CUdeviceptr ptr)
+{
     CHECK(record("cuMemFree"));
     return release(ptr);
 }
 
-CUresult stub_MemAllocAsync(CUdeviceptr *ptr, size_t bytes, CUstream stream) {
+CUresult stub_MemAllocAsync(CUdeviceptr *ptr, size_t bytes, CUstream stream)
+{
     CHECK(record("cuMemAllocAsync bytes=%zu stream=%s", bytes,
                  stream ? "own" : "default"));
     return allocate(ptr, bytes);
 }
 
-CUresult stub_MemFreeAsync(CUdeviceptr ptr, CUstream stream) {
+CUresult stub_MemFreeAsync(CUdeviceptr ptr, CUstream stream)
+{
     CHECK(record("cuMemFreeAsync stream=%s", stream ? "own" : "default"));
     return release(ptr);
 }
 
-CUresult stub_MemcpyHtoD(CUdeviceptr to, const void *from, size_t bytes) {
+CUresult stub_MemcpyHtoD(CUdeviceptr to, const void *from, size_t bytes)
+{
     CHECK(record("cuMemcpyHtoD bytes=%zu", bytes));
     char *p = device_range(to, bytes);
     if (!p)
@@ -427,7 +464,8 @@ CUresult stub_MemcpyHtoD(CUdeviceptr to, const void *from, size_t bytes) {
     return CUDA_SUCCESS;
 }
 
-CUresult stub_MemcpyDtoH(void *to, CUdeviceptr from, size_t bytes) {
+CUresult stub_MemcpyDtoH(void *to, CUdeviceptr from, size_t bytes)
+{
     CHECK(record("cuMemcpyDtoH bytes=%zu", bytes));
     const char *p = device_range(from, bytes);
     if (!p)
@@ -437,7 +475,8 @@ CUresult stub_MemcpyDtoH(void *to, CUdeviceptr from, size_t bytes) {
 }
 
 CUresult stub_MemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes,
-                              CUstream stream) {
+                              CUstream stream)
+{
     CHECK(record("cuMemcpyDtoDAsync bytes=%zu stream=%s", bytes,
                  stream ? "own" : "default"));
     char *p = device_range(to, bytes);
@@ -449,7 +488,8 @@ CUresult stub_MemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes,
 }
 
 CUresult stub_MemsetD8Async(CUdeviceptr ptr, unsigned char value, size_t count,
-                            CUstream stream) {
+                            CUstream stream)
+{
     CHECK(record("cuMemsetD8Async value=%u bytes=%zu stream=%s", value, count,
                  stream ? "own" : "default"));
     char *p = device_range(ptr, count);
@@ -461,46 +501,54 @@ CUresult stub_MemsetD8Async(CUdeviceptr ptr, unsigned char value, size_t count,
 
 /* --- The driver: streams and events ------------------------------------- */
 
-CUresult stub_StreamCreate(CUstream *stream, unsigned flags) {
+CUresult stub_StreamCreate(CUstream *stream, unsigned flags)
+{
     CHECK(record("cuStreamCreate flags=%u", flags));
     *stream = calloc(1, sizeof **stream);
     return CUDA_SUCCESS;
 }
 
-CUresult stub_StreamDestroy(CUstream stream) {
+CUresult stub_StreamDestroy(CUstream stream)
+{
     CHECK(record("cuStreamDestroy"));
     free(stream);
     return CUDA_SUCCESS;
 }
 
-CUresult stub_StreamSynchronize(CUstream stream) {
+CUresult stub_StreamSynchronize(CUstream stream)
+{
     return record("cuStreamSynchronize stream=%s", stream ? "own" : "default");
 }
 
-CUresult stub_EventCreate(CUevent *event, unsigned flags) {
+CUresult stub_EventCreate(CUevent *event, unsigned flags)
+{
     CHECK(record("cuEventCreate flags=%u", flags));
     *event = calloc(1, sizeof **event);
     return CUDA_SUCCESS;
 }
 
-CUresult stub_EventDestroy(CUevent event) {
+CUresult stub_EventDestroy(CUevent event)
+{
     CHECK(record("cuEventDestroy"));
     free(event);
     return CUDA_SUCCESS;
 }
 
-CUresult stub_EventRecord(CUevent event, CUstream stream) {
+CUresult stub_EventRecord(CUevent event, CUstream stream)
+{
     event->time = stub.time++;
     return record("cuEventRecord stream=%s", stream ? "own" : "default");
 }
 
-CUresult stub_EventSynchronize(CUevent event) {
+CUresult stub_EventSynchronize(CUevent event)
+{
     (void)event;
     return record("cuEventSynchronize");
 }
 
 /* A launch takes one millisecond and nothing else takes any. */
-CUresult stub_EventElapsedTime(float *ms, CUevent start, CUevent end) {
+CUresult stub_EventElapsedTime(float *ms, CUevent start, CUevent end)
+{
     *ms = (float)(end->time - start->time - 1);
     return record("cuEventElapsedTime");
 }
@@ -512,7 +560,8 @@ CUresult stub_TensorMapEncodeTiled(
     const uint64_t *dims, const uint64_t *strides, const uint32_t *box,
     const uint32_t *element_strides, CUtensorMapInterleave interleave,
     CUtensorMapSwizzle swizzle, CUtensorMapL2promotion promotion,
-    CUtensorMapFloatOOBfill fill) {
+    CUtensorMapFloatOOBfill fill)
+{
     char text[512];
     int n = snprintf(text, sizeof text,
                      "cuTensorMapEncodeTiled type=%d rank=%u interleave=%d "
@@ -532,8 +581,8 @@ CUresult stub_TensorMapEncodeTiled(
 }
 
 /* The cluster attribute as text, "1,1,1" when there is none. */
-static void cluster_text(const CUlaunchConfig *config, char *text,
-                         size_t size) {
+static void cluster_text(const CUlaunchConfig *config, char *text, size_t size)
+{
     snprintf(text, size, "1,1,1");
     for (unsigned i = 0; i < config->numAttrs; i++)
         if (config->attrs[i].id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
@@ -544,7 +593,8 @@ static void cluster_text(const CUlaunchConfig *config, char *text,
 }
 
 CUresult stub_OccupancyMaxActiveClusters(int *clusters, CUfunction function,
-                                         const CUlaunchConfig *config) {
+                                         const CUlaunchConfig *config)
+{
     char cluster[64];
     cluster_text(config, cluster, sizeof cluster);
     *clusters = config->sharedMemBytes > 232448 ? 0 : 66;
@@ -556,7 +606,8 @@ CUresult stub_OccupancyMaxActiveClusters(int *clusters, CUfunction function,
 CUresult stub_OccupancyMaxActiveBlocksPerMultiprocessor(int *blocks,
                                                         CUfunction function,
                                                         int threads,
-                                                        size_t shared_bytes) {
+                                                        size_t shared_bytes)
+{
     *blocks = shared_bytes > 232448 ? 0 : 2;
     return record("cuOccupancyMaxActiveBlocksPerMultiprocessor %s threads=%d "
                   "shared=%zu",
@@ -564,7 +615,8 @@ CUresult stub_OccupancyMaxActiveBlocksPerMultiprocessor(int *blocks,
 }
 
 CUresult stub_LaunchKernelEx(const CUlaunchConfig *config, CUfunction function,
-                             void **params, void **extra) {
+                             void **params, void **extra)
+{
     char cluster[64], text[512];
     int known = stub.param_count < 0 ? 0 : stub.param_count;
     (void)extra;

@@ -1,7 +1,7 @@
 /* Control of the test driver from a test that has it loaded. A test finds these
  * with dlsym in the library it gave to cuda_open. */
-#ifndef TEST_STUB_LIBCUDA_STUB_H
-#define TEST_STUB_LIBCUDA_STUB_H
+#ifndef EXO_TEST_STUB_LIBCUDA_STUB_H
+#define EXO_TEST_STUB_LIBCUDA_STUB_H
 
 #include <stddef.h>
 

@@ -18,61 +18,71 @@ static const char ptx[] = ".version 8.0\n.target sm_90a\n"
 
 static CudaError err;
 
-static Cuda *open_stub(void) {
+static Cuda *open_stub(void)
+{
     Cuda *cuda = NULL;
     cr_assert(cuda_open(stub_path, 0, &cuda, &err), "%s", err.text);
     return cuda;
 }
 
 /* A control function of the test driver. */
-static void stub_symbol(const char *name, void *function) {
+static void stub_symbol(const char *name, void *function)
+{
     void *library = dlopen(stub_path, RTLD_NOW);
     void *found = library ? dlsym(library, name) : NULL;
     cr_assert_not_null(found, "%s", name);
     memcpy(function, &found, sizeof found);
 }
 
-static const char *stub_log(void) {
+static const char *stub_log(void)
+{
     CudaStubLog *log = NULL;
     stub_symbol("cuda_stub_log", &log);
     return log();
 }
 
-static void stub_fail(const char *name, int skip, int code) {
+static void stub_fail(const char *name, int skip, int code)
+{
     CudaStubFail *fail = NULL;
     stub_symbol("cuda_stub_fail", &fail);
     fail(name, skip, code);
 }
 
-static void assert_logged(const char *text) {
+static void assert_logged(const char *text)
+{
     cr_assert(strstr(stub_log(), text), "'%s' not in\n%s", text, stub_log());
 }
 
-static void assert_message(const char *text) {
+static void assert_message(const char *text)
+{
     cr_assert(strstr(err.text, text), "'%s' not in '%s'", text, err.text);
 }
 
-static CudaFunction load_kernel(Cuda *cuda, CudaModule **module) {
+static CudaFunction load_kernel(Cuda *cuda, CudaModule **module)
+{
     CudaFunction fn;
     cr_assert(cuda_module_load_ptx(cuda, ptx, module, &err), "%s", err.text);
     cr_assert(cuda_module_function(*module, "gemm", &fn, &err));
     return fn;
 }
 
-Test(runtime, no_driver_is_an_error_with_its_reason) {
+Test(runtime, no_driver_is_an_error_with_its_reason)
+{
     Cuda *cuda = NULL;
     cr_assert_not(cuda_open("/nonexistent/libcuda.so", 0, &cuda, &err));
     cr_assert_null(cuda);
     assert_message("no CUDA driver: /nonexistent/libcuda.so");
 }
 
-Test(runtime, a_library_that_is_no_driver_is_named) {
+Test(runtime, a_library_that_is_no_driver_is_named)
+{
     Cuda *cuda = NULL;
     cr_assert_not(cuda_open("libm.so.6", 0, &cuda, &err));
     assert_message("libm.so.6 has no function cuInit");
 }
 
-Test(runtime, the_environment_names_the_driver) {
+Test(runtime, the_environment_names_the_driver)
+{
     Cuda *cuda = NULL;
     setenv("EXO_CUDA_LIBRARY", stub_path, 1);
     cr_assert(cuda_open(NULL, 0, &cuda, &err), "%s", err.text);
@@ -82,7 +92,8 @@ Test(runtime, the_environment_names_the_driver) {
     assert_message("/nonexistent/driver");
 }
 
-Test(runtime, no_device) {
+Test(runtime, no_device)
+{
     Cuda *cuda = NULL;
     setenv("CUDA_STUB_DEVICES", "0", 1);
     cr_assert_not(cuda_open(stub_path, 0, &cuda, &err));
@@ -98,16 +109,18 @@ Test(runtime, no_device) {
     cr_assert_eq(err.code, CUDA_ERROR_NO_DEVICE);
 }
 
-Test(runtime, unknown_codes_are_printed) {
+Test(runtime, unknown_codes_are_printed)
+{
     Cuda *cuda = NULL;
-    open_stub();
+    cuda_close(open_stub());
     stub_fail("cuDeviceGet", 0, 12345);
     cr_assert_not(cuda_open(stub_path, 0, &cuda, &err));
     cr_assert_str_eq(err.text, "cuDeviceGet: unknown CUDA error (12345): "
                                "no description");
 }
 
-Test(runtime, properties) {
+Test(runtime, properties)
+{
     Cuda *cuda = open_stub();
     const CudaDevice *d = cuda_device(cuda);
     cr_assert_str_eq(d->name, "stub device 0");
@@ -122,7 +135,8 @@ Test(runtime, properties) {
     assert_logged("cuCtxSetCurrent none\ncuDevicePrimaryCtxRelease device=0");
 }
 
-Test(runtime, open_lets_go_of_the_context_when_a_later_step_fails) {
+Test(runtime, open_lets_go_of_the_context_when_a_later_step_fails)
+{
     Cuda *cuda = open_stub();
     cuda_close(cuda);
     size_t before = strlen(stub_log());
@@ -132,7 +146,8 @@ Test(runtime, open_lets_go_of_the_context_when_a_later_step_fails) {
     cr_assert(strstr(stub_log() + before, "cuDevicePrimaryCtxRelease"));
 }
 
-Test(runtime, ptx_is_loaded_and_refused_with_the_log) {
+Test(runtime, ptx_is_loaded_and_refused_with_the_log)
+{
     Cuda *cuda = open_stub();
     CudaModule *module = NULL;
     cr_assert(cuda_module_load_ptx(cuda, ptx, &module, &err));
@@ -147,7 +162,8 @@ Test(runtime, ptx_is_loaded_and_refused_with_the_log) {
     cuda_close(cuda);
 }
 
-Test(runtime, a_cubin_must_be_whole) {
+Test(runtime, a_cubin_must_be_whole)
+{
     unsigned char elf[256] = "\177ELF\2\1";
     unsigned char fat[64] = "\x50\xed\x55\xba";
     CudaModule *module = NULL;
@@ -170,7 +186,8 @@ Test(runtime, a_cubin_must_be_whole) {
     cuda_close(cuda);
 }
 
-Test(runtime, functions_are_found_by_their_whole_name) {
+Test(runtime, functions_are_found_by_their_whole_name)
+{
     Cuda *cuda = open_stub();
     CudaModule *module = NULL;
     CudaFunction fn = load_kernel(cuda, &module);
@@ -186,7 +203,8 @@ Test(runtime, functions_are_found_by_their_whole_name) {
     cuda_close(cuda);
 }
 
-Test(runtime, shared_memory_is_bounded_by_the_device) {
+Test(runtime, shared_memory_is_bounded_by_the_device)
+{
     Cuda *cuda = open_stub();
     CudaModule *module = NULL;
     CudaFunction fn = load_kernel(cuda, &module);
@@ -196,9 +214,12 @@ Test(runtime, shared_memory_is_bounded_by_the_device) {
     assert_message("needs 232449 bytes of shared memory");
     assert_message("at most 232448");
     cr_assert_not(cuda_function_set_shared(cuda, &fn, SIZE_MAX, &err));
+    cuda_module_unload(module);
+    cuda_close(cuda);
 }
 
-Test(runtime, memory_goes_there_and_back) {
+Test(runtime, memory_goes_there_and_back)
+{
     Cuda *cuda = open_stub();
     CudaStubLive *live = NULL;
     CudaPtr a = 1, b = 1, none = 1;
@@ -230,7 +251,8 @@ Test(runtime, memory_goes_there_and_back) {
     cuda_close(cuda);
 }
 
-Test(runtime, out_of_memory_says_how_much) {
+Test(runtime, out_of_memory_says_how_much)
+{
     Cuda *cuda = open_stub();
     CudaPtr p = 1;
     cr_assert_not(cuda_alloc(cuda, (size_t)1 << 40, &p, &err));
@@ -251,7 +273,8 @@ static const CudaTensorMapSpec good_map = {
     .l2_promotion = 256,
 };
 
-Test(runtime, tensor_map_reaches_the_driver) {
+Test(runtime, tensor_map_reaches_the_driver)
+{
     Cuda *cuda = open_stub();
     CudaTensorMap map;
     cr_assert(cuda_tensor_map_encode(cuda, &good_map, &map, &err));
@@ -280,7 +303,8 @@ Test(runtime, tensor_map_reaches_the_driver) {
         assert_message(text);                                    \
     } while (0)
 
-Test(runtime, tensor_map_rules_are_named) {
+Test(runtime, tensor_map_rules_are_named)
+{
     cr_assert(cuda_tensor_map_check(&good_map, &err));
     REFUSED("cannot hold elements of type i8", type = TY_i8);
     REFUSED("cannot hold elements of type R", type = TY_R);
@@ -301,7 +325,8 @@ Test(runtime, tensor_map_rules_are_named) {
     REFUSED("0, 64, 128 or 256 bytes, not 32", l2_promotion = 32);
 }
 
-Test(runtime, launch_without_a_cluster_has_no_attribute) {
+Test(runtime, launch_without_a_cluster_has_no_attribute)
+{
     Cuda *cuda = open_stub();
     CudaModule *module = NULL;
     CudaLaunch launch = { .fn = load_kernel(cuda, &module),
@@ -321,7 +346,8 @@ Test(runtime, launch_without_a_cluster_has_no_attribute) {
     cuda_close(cuda);
 }
 
-Test(runtime, launch_passes_cluster_and_arguments) {
+Test(runtime, launch_passes_cluster_and_arguments)
+{
     Cuda *cuda = open_stub();
     CudaModule *module = NULL;
     CudaStubParams *tell = NULL;
@@ -354,7 +380,8 @@ Test(runtime, launch_passes_cluster_and_arguments) {
     cuda_close(cuda);
 }
 
-Test(runtime, large_clusters_are_asked_for) {
+Test(runtime, large_clusters_are_asked_for)
+{
     Cuda *cuda = open_stub();
     CudaModule *module = NULL;
     CudaLaunch launch = { .fn = load_kernel(cuda, &module),
@@ -366,9 +393,12 @@ Test(runtime, large_clusters_are_asked_for) {
     launch.cluster[0] = 16;
     cr_assert(cuda_launch(cuda, &launch, NULL, 0, &err));
     assert_logged("cuFuncSetAttribute gemm 14=1\ncuLaunchKernelEx");
+    cuda_module_unload(module);
+    cuda_close(cuda);
 }
 
-Test(runtime, a_failed_launch_names_the_kernel) {
+Test(runtime, a_failed_launch_names_the_kernel)
+{
     Cuda *cuda = open_stub();
     CudaModule *module = NULL;
     CudaLaunch launch = { .fn = load_kernel(cuda, &module) };
@@ -377,9 +407,12 @@ Test(runtime, a_failed_launch_names_the_kernel) {
     cr_assert_not(cuda_launch(cuda, &launch, NULL, 0, &err));
     cr_assert_str_eq(err.text, "cuLaunchKernelEx: CUDA_ERROR_INVALID_VALUE "
                                "(1): invalid argument: kernel 'gemm'");
+    cuda_module_unload(module);
+    cuda_close(cuda);
 }
 
-Test(runtime, max_clusters) {
+Test(runtime, max_clusters)
+{
     Cuda *cuda = open_stub();
     CudaModule *module = NULL;
     CudaLaunch launch = { .fn = load_kernel(cuda, &module),
@@ -398,6 +431,8 @@ Test(runtime, max_clusters) {
     cr_assert_not(cuda_max_clusters(cuda, &launch, &n, &err));
     assert_message("does not fit on stub device 0: 1 blocks a cluster, 384 "
                    "threads and 240000 bytes");
+    cuda_module_unload(module);
+    cuda_close(cuda);
 }
 
 typedef struct Work {
@@ -406,7 +441,8 @@ typedef struct Work {
     int calls, fail_at;
 } Work;
 
-static bool launch_body(void *user, CudaStream stream, CudaError *e) {
+static bool launch_body(void *user, CudaStream stream, CudaError *e)
+{
     Work *w = user;
     w->launch.stream = stream;
     if (w->calls++ == w->fail_at) {
@@ -416,14 +452,16 @@ static bool launch_body(void *user, CudaStream stream, CudaError *e) {
     return cuda_launch(w->cuda, &w->launch, NULL, 0, e);
 }
 
-static int count_in_log(const char *text) {
+static int count_in_log(const char *text)
+{
     int n = 0;
     for (const char *p = stub_log(); (p = strstr(p, text)); p++)
         n++;
     return n;
 }
 
-Test(runtime, bench_times_each_round_and_flushes_before_it) {
+Test(runtime, bench_times_each_round_and_flushes_before_it)
+{
     CudaModule *module = NULL;
     Work work = { .cuda = open_stub(), .fail_at = -1 };
     float ms[5] = { 0 };
@@ -443,7 +481,8 @@ Test(runtime, bench_times_each_round_and_flushes_before_it) {
     assert_logged("cuMemFree\ncuCtxSetCurrent none");
 }
 
-Test(runtime, bench_stops_at_a_failure_and_cleans_up) {
+Test(runtime, bench_stops_at_a_failure_and_cleans_up)
+{
     CudaModule *module = NULL;
     Work work = { .cuda = open_stub(), .fail_at = 3 };
     float ms[5];
@@ -454,9 +493,12 @@ Test(runtime, bench_stops_at_a_failure_and_cleans_up) {
     cr_assert_eq(count_in_log("cuEventDestroy"), 10);
     cr_assert_not(cuda_bench(work.cuda, 0, launch_body, &work, ms, &err));
     assert_message("1 round or more, not 0");
+    cuda_module_unload(module);
+    cuda_close(work.cuda);
 }
 
-Test(runtime, middle_mean_leaves_the_outer_quarters) {
+Test(runtime, middle_mean_leaves_the_outer_quarters)
+{
     float ms[] = { 100, 3, 1, 4, 2, 5, 0, 6 };
     cr_assert_float_eq(cuda_middle_mean(ms, 8), 3.5, 1e-12);
     cr_assert_float_eq(cuda_middle_mean(ms, 1), 100, 1e-12);
