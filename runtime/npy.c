@@ -231,7 +231,7 @@ static bool find_header(const unsigned char *p, size_t size, Scanner *s,
 
 bool npy_parse(const void *bytes, size_t size, NpyArray *out, NpyError *err)
 {
-    Scanner s;
+    Scanner s = { .err = err };
     *out = (NpyArray){ 0 };
     if (!find_header(bytes, size, &s, err) || !read_header(&s, out))
         return false;
