@@ -17,7 +17,8 @@
  *   (g*e + r) floordiv (g*c) -> e floordiv c   where 0 <= r < g;
  *   (g*e + r) mod (g*c) -> g*(e mod c) + r     where 0 <= r < g;
  *   e floordiv c -> 0 and e mod c -> e         where 0 <= e < c;
- *   (e floordiv a) floordiv b -> e floordiv (a*b); c*(e floordiv c) + e mod c -> e.
+ *   (e floordiv a) floordiv b -> e floordiv (a*b); c*(e floordiv c) + e mod c
+ * -> e.
  *
  * Arithmetic is 64-bit and checked: an overflow gives NULL. Every constructor
  * maps NULL operands to NULL, so a chain needs one test at its end. */
@@ -35,9 +36,9 @@ typedef enum VarKind {
     VAR_size,  /* >= 1 */
     VAR_index, /* any integer */
     VAR_int,
-    VAR_bool,  /* 0 or 1 */
-    VAR_iter,  /* a loop's iterator */
-    VAR_coord  /* a thread or task coordinate of a kernel */
+    VAR_bool, /* 0 or 1 */
+    VAR_iter, /* a loop's iterator */
+    VAR_coord /* a thread or task coordinate of a kernel */
 } VarKind;
 
 typedef struct Var {
@@ -46,7 +47,12 @@ typedef struct Var {
     const Affine *lo, *hi; /* lo <= v < hi; either may be NULL: not known */
 } Var;
 
-typedef enum AtomKind { ATOM_var, ATOM_floordiv, ATOM_mod, ATOM_opaque } AtomKind;
+typedef enum AtomKind {
+    ATOM_var,
+    ATOM_floordiv,
+    ATOM_mod,
+    ATOM_opaque
+} AtomKind;
 typedef enum OpaqueKind {
     OPAQUE_stride, /* stride(ref, dim): ref is the tensor's Value */
     OPAQUE_config, /* Config.field: name */
@@ -56,10 +62,10 @@ typedef enum OpaqueKind {
 typedef struct Atom {
     AtomKind kind;
     uint32_t order;
-    VarId var;           /* ATOM_var */
-    const Affine *arg;   /* floordiv, mod */
-    int64_t divisor;     /* floordiv, mod: > 0 */
-    OpaqueKind opaque;   /* ATOM_opaque, and what its kind needs: */
+    VarId var;         /* ATOM_var */
+    const Affine *arg; /* floordiv, mod */
+    int64_t divisor;   /* floordiv, mod: > 0 */
+    OpaqueKind opaque; /* ATOM_opaque, and what its kind needs: */
     const void *ref;
     unsigned dim;
     const char *name;
@@ -78,10 +84,13 @@ struct Affine {
 };
 
 typedef enum CondKind {
-    COND_false, COND_true,
+    COND_false,
+    COND_true,
     COND_ge0, /* expr >= 0 */
     COND_eq0, /* expr == 0 */
-    COND_and, COND_or, COND_not /* lhs, rhs; not: lhs */
+    COND_and,
+    COND_or,
+    COND_not /* lhs, rhs; not: lhs */
 } CondKind;
 
 struct Cond {
@@ -168,12 +177,19 @@ const Cond *cond_not(ExprCtx *x, const Cond *a);
 
 /* Printing. name() gives a variable's or tensor's spelling in this scope
  * (with its sigil); exo: `/` and `%` instead of `floordiv` and `mod`, and
- * names as in .exo. A compound expression printed at prec > 0 is bracketed. */
+ * names as in .exo. A compound expression printed at prec > 0 is bracketed.
+ * Positive terms come first, in each half variables by rank and then other
+ * atoms by their text; the constant is last. What is printed reads back as the
+ * same pointer. With names NULL, variables print as `%name`. */
 typedef struct ExprNames {
     const char *(*var)(const struct ExprNames *n, VarId v);
     const char *(*tensor)(const struct ExprNames *n, const void *value);
     void *user;
     bool exo;
+    /* Where a variable is defined in the text that is printed: terms come in
+     * ascending rank, so that a text read back prints the same although its
+     * variables are numbered anew. NULL: by VarId. */
+    uint32_t (*rank)(const struct ExprNames *n, VarId v);
 } ExprNames;
 void affine_print(StrBuf *out, const ExprCtx *x, const Affine *a,
                   const ExprNames *names, int prec);
