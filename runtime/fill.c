@@ -2,7 +2,7 @@
  * element are the output function of SplitMix64 (Steele, Lea and Flood, "Fast
  * splittable pseudorandom number generators", 2014) at position `index` of the
  * sequence that starts at the mixed seed. Numbers are made with integers only
- * and scaled by powers of two, so that no library function's rounding enters. */
+ * and scaled by powers of two, so that no library function rounds anything. */
 #include "runtime/fill.h"
 
 #include <string.h>
