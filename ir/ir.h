@@ -318,6 +318,8 @@ enum {
 struct Sem;
 typedef struct OpInfo {
     const char *dialect, *name; /* "arith", "add" */
+    const char *text; /* the name as .eir writes it, with PTX's dots: NULL
+                         where it is `name` */
     /* One letter an operand: v value, a access, i index, c condition; a letter
      * followed by `*` repeats 0 or more times (last of its kind in a row), by
      * `?` may be absent. */
@@ -331,7 +333,8 @@ typedef struct OpInfo {
 } OpInfo;
 
 const OpInfo *op_info(OpCode code);
-OpCode op_code_from_name(const char *dialect_dot_name); /* OP_none: unknown */
+/* By the name as .eir writes it: "async.mbarrier.wait"; OP_none: unknown. */
+OpCode op_code_from_name(const char *dialect_dot_name);
 static inline bool op_has(const Op *op, unsigned trait)
 {
     return (op_info(op->code)->traits & trait) != 0;

@@ -25,7 +25,7 @@ OpCode op_code_from_name(const char *name)
     for (int c = OP_none + 1; c < OP_count; c++) {
         const OpInfo *row = &op_table[c];
         if (strlen(row->dialect) == n && !strncmp(row->dialect, name, n) &&
-            !strcmp(row->name, dot + 1))
+            !strcmp(row->text ? row->text : row->name, dot + 1))
             return (OpCode)c;
     }
     return OP_none;
