@@ -9,7 +9,8 @@
 #include "ir/affine_nodes.h"
 
 /* Does r's interval lie in [k * c, (k + 1) * c)? */
-static bool range_quotient(ExprCtx *x, const Affine *r, int64_t c, int64_t *k) {
+static bool range_quotient(ExprCtx *x, const Affine *r, int64_t c, int64_t *k)
+{
     Range range = affine_range(x, r);
     if (!range.has_lo || !range.has_hi)
         return false;
@@ -17,33 +18,44 @@ static bool range_quotient(ExprCtx *x, const Affine *r, int64_t c, int64_t *k) {
     return int_floordiv(range.hi, c) == *k;
 }
 
-/* The largest g > 1 below *limit that is the common divisor of c and some
- * coefficient of r and leaves a remainder in [0, g), or 0. */
-static int64_t split_divisor(ExprCtx *x, const Affine *r, int64_t c) {
+/* r as g * e + rest with 0 <= rest < g. */
+typedef struct Split {
+    int64_t g; /* 0: there is none */
+    const Affine *e, *rest;
+} Split;
+
+/* The split by the largest g > 1 that is the common divisor of c and some
+ * coefficient of r. */
+static Split split_by_divisor(ExprCtx *x, const Affine *r, int64_t c)
+{
     for (int64_t limit = c;;) {
-        int64_t g = 1, k;
+        int64_t g = 1, k, shift;
         for (uint32_t i = 0; i < r->n_terms; i++) {
             int64_t common = int_gcd(r->terms[i].coef, c);
             if (common > g && common < limit)
                 g = common;
         }
         if (g == 1)
-            return 0;
+            return (Split){ 0 };
         const Affine *rest = affine_rest(x, r, g);
-        if (rest && range_quotient(x, rest, g, &k) && k == 0)
-            return g;
+        if (rest && range_quotient(x, rest, g, &k) && int_mul(k, -g, &shift))
+            return (Split){ g,
+                            affine_add_const(x, affine_multiples(x, r, g), k),
+                            affine_add_const(x, rest, shift) };
         limit = g;
     }
 }
 
 static const Affine *division_atom(ExprCtx *x, AtomKind kind, const Affine *r,
-                                   int64_t c) {
+                                   int64_t c)
+{
     Atom key = { .kind = kind, .arg = r, .divisor = c };
     return affine_atom(x, &key);
 }
 
 /* (e floordiv a + k) floordiv c is (e + a * k) floordiv (a * c). */
-static const Affine *nested_floordiv(ExprCtx *x, const Affine *r, int64_t c) {
+static const Affine *nested_floordiv(ExprCtx *x, const Affine *r, int64_t c)
+{
     int64_t shift, divisor;
     if (r->n_terms != 1 || r->terms[0].coef != 1)
         return NULL;
@@ -55,7 +67,8 @@ static const Affine *nested_floordiv(ExprCtx *x, const Affine *r, int64_t c) {
     return affine_floordiv(x, e, divisor);
 }
 
-const Affine *affine_floordiv(ExprCtx *x, const Affine *a, int64_t c) {
+const Affine *affine_floordiv(ExprCtx *x, const Affine *a, int64_t c)
+{
     int64_t k;
     if (c <= 0)
         panic("affine_floordiv: divisor %lld", (long long)c);
@@ -67,10 +80,9 @@ const Affine *affine_floordiv(ExprCtx *x, const Affine *a, int64_t c) {
         return NULL;
     if (range_quotient(x, r, c, &k))
         return affine_add_const(x, q, k);
-    int64_t g = split_divisor(x, r, c);
-    if (g)
-        return affine_add(x, q,
-                          affine_floordiv(x, affine_multiples(x, r, g), c / g));
+    Split split = split_by_divisor(x, r, c);
+    if (split.g)
+        return affine_add(x, q, affine_floordiv(x, split.e, c / split.g));
     const Affine *nested = nested_floordiv(x, r, c);
     if (nested)
         return affine_add(x, q, nested);
@@ -78,7 +90,8 @@ const Affine *affine_floordiv(ExprCtx *x, const Affine *a, int64_t c) {
 }
 
 /* t * (e mod a) may be replaced by t * e under mod c where c divides t * a. */
-static const Affine *nested_mod(ExprCtx *x, const Affine *r, int64_t c) {
+static const Affine *nested_mod(ExprCtx *x, const Affine *r, int64_t c)
+{
     for (uint32_t i = 0; i < r->n_terms; i++) {
         const Atom *inner = r->terms[i].atom;
         int64_t t = r->terms[i].coef, period;
@@ -93,7 +106,8 @@ static const Affine *nested_mod(ExprCtx *x, const Affine *r, int64_t c) {
     return NULL;
 }
 
-const Affine *affine_mod(ExprCtx *x, const Affine *a, int64_t c) {
+const Affine *affine_mod(ExprCtx *x, const Affine *a, int64_t c)
+{
     int64_t k;
     if (c <= 0)
         panic("affine_mod: divisor %lld", (long long)c);
@@ -106,10 +120,10 @@ const Affine *affine_mod(ExprCtx *x, const Affine *a, int64_t c) {
         int64_t shift;
         return int_mul(k, -c, &shift) ? affine_add_const(x, r, shift) : NULL;
     }
-    int64_t g = split_divisor(x, r, c);
-    if (g) {
-        const Affine *e = affine_mod(x, affine_multiples(x, r, g), c / g);
-        return affine_add(x, affine_scale(x, e, g), affine_rest(x, r, g));
+    Split split = split_by_divisor(x, r, c);
+    if (split.g) {
+        const Affine *e = affine_mod(x, split.e, c / split.g);
+        return affine_add(x, affine_scale(x, e, split.g), split.rest);
     }
     const Affine *nested = nested_mod(x, r, c);
     return nested ? nested : division_atom(x, ATOM_mod, r, c);
