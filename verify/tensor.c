@@ -1,0 +1,198 @@
+/* Storage with a written mask, and windows of it. */
+#include "verify/tensor.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool tensor_layout(Tensor *t, const int64_t *extent)
+{
+    int64_t count = 1;
+    for (unsigned d = t->rank; d-- > 0;) {
+        if (extent[d] < 0)
+            return false;
+        t->extent[d] = extent[d];
+        t->stride[d] = count;
+        if (__builtin_mul_overflow(count, extent[d], &count))
+            return false;
+    }
+    t->count = count;
+    return count <= INT64_MAX / 16;
+}
+
+GIVES Tensor *tensor_new(const char *name, ScalarType elem, unsigned rank,
+                         const int64_t *extent)
+{
+    if (rank > TENSOR_MAX_RANK)
+        return NULL;
+    Tensor *t = calloc(1, sizeof *t);
+    if (!t)
+        panic("tensor_new: out of memory");
+    t->name = name;
+    t->elem = elem;
+    t->elem_bytes = (unsigned)scalar_type_bytes(elem);
+    t->rank = rank;
+    if (!tensor_layout(t, extent)) {
+        free(t);
+        return NULL;
+    }
+    t->bytes = malloc((size_t)t->count * t->elem_bytes + 16);
+    t->written = malloc((size_t)t->count + 16);
+    if (!t->bytes || !t->written) {
+        tensor_free(t);
+        return NULL;
+    }
+    tensor_poison(t);
+    return t;
+}
+
+GIVES Tensor *tensor_copy(const Tensor *t)
+{
+    Tensor *c = tensor_new(t->name, t->elem, t->rank, t->extent);
+    if (!c)
+        panic("tensor_copy: out of memory");
+    memcpy(c->bytes, t->bytes, (size_t)t->count * t->elem_bytes);
+    memcpy(c->written, t->written, (size_t)t->count);
+    return c;
+}
+
+void tensor_free(TAKES Tensor *t)
+{
+    if (!t)
+        return;
+    free(t->bytes);
+    free(t->written);
+    free(t);
+}
+
+void tensor_poison(Tensor *t)
+{
+    uint64_t poison = scalar_info(t->elem)->poison_bits;
+    unsigned char *p = t->bytes;
+    for (int64_t i = 0; i < t->count; i++, p += t->elem_bytes)
+        memcpy(p, &poison, t->elem_bytes);
+    memset(t->written, 0, (size_t)t->count);
+}
+
+void tensor_set_written(Tensor *t)
+{
+    memset(t->written, 1, (size_t)t->count);
+}
+
+double tensor_get(const Tensor *t, int64_t element)
+{
+    const unsigned char *p = t->bytes + element * t->elem_bytes;
+    float f;
+    uint16_t h;
+    switch (t->elem) {
+    case TY_f32:
+        memcpy(&f, p, 4);
+        return (double)f;
+    case TY_bf16:
+        memcpy(&h, p, 2);
+        return (double)scalar_bf16_to_f32(h);
+    case TY_f16:
+        memcpy(&h, p, 2);
+        return (double)scalar_f16_to_f32(h);
+    default:
+        return scalar_decode(t->elem, p);
+    }
+}
+
+void tensor_set(Tensor *t, int64_t element, double value)
+{
+    scalar_encode(t->elem, value, t->bytes + element * t->elem_bytes);
+    t->written[element] = 1;
+}
+
+void tensor_print_element(StrBuf *out, const Tensor *t, int64_t element)
+{
+    strbuf_add(out, t->name ? t->name : "?");
+    if (!t->rank)
+        return;
+    strbuf_addc(out, '[');
+    for (unsigned d = 0; d < t->rank; d++) {
+        int64_t i = t->stride[d] ? element / t->stride[d] : 0;
+        element -= i * t->stride[d];
+        strbuf_addf(out, "%s%lld", d ? ", " : "", (long long)i);
+    }
+    strbuf_addc(out, ']');
+}
+
+View view_of(Tensor *t)
+{
+    View v = { .tensor = t, .rank = t->rank };
+    for (unsigned d = 0; d < t->rank; d++) {
+        v.extent[d] = t->extent[d];
+        v.stride[d] = t->stride[d];
+    }
+    return v;
+}
+
+void view_make_map(View *v)
+{
+    v->is_map = v->is_map_root = true;
+    v->map_rank = v->rank;
+    for (unsigned d = 0; d < v->rank; d++) {
+        v->map_extent[d] = v->extent[d];
+        v->map_lo[d] = 0;
+        v->map_dim[d] = (int)d;
+    }
+}
+
+static void view_window_map(const View *v, const ViewDim *dims,
+                            const int *new_dim, View *out)
+{
+    for (unsigned d = 0; d < v->map_rank; d++) {
+        int old = v->map_dim[d];
+        out->map_extent[d] = v->map_extent[d];
+        out->map_lo[d] = v->map_lo[d] + (old >= 0 ? dims[old].lo : 0);
+        out->map_dim[d] = old >= 0 ? new_dim[old] : -1;
+    }
+    out->is_map = true;
+    out->map_rank = v->map_rank;
+}
+
+bool view_window(const View *v, const ViewDim *dims, View *out, unsigned *bad)
+{
+    int new_dim[TENSOR_MAX_RANK];
+    *out = (View){ .tensor = v->tensor, .offset = v->offset };
+    for (unsigned d = 0; d < v->rank; d++) {
+        int64_t len = dims[d].interval ? dims[d].len : 1;
+        bool inside = dims[d].lo >= 0 && len >= 0 &&
+                      dims[d].lo <= v->extent[d] - len;
+        if (!inside && !v->is_map_root) {
+            *bad = d;
+            return false;
+        }
+        out->offset += dims[d].lo * v->stride[d];
+        new_dim[d] = dims[d].interval ? (int)out->rank : -1;
+        if (dims[d].interval) {
+            out->extent[out->rank] = len;
+            out->stride[out->rank++] = v->stride[d];
+        }
+    }
+    if (v->is_map)
+        view_window_map(v, dims, new_dim, out);
+    return true;
+}
+
+int64_t view_element(const View *v, const int64_t *index, unsigned *bad)
+{
+    int64_t at = v->offset;
+    for (unsigned d = 0; d < v->rank; d++) {
+        if ((index[d] < 0 || index[d] >= v->extent[d]) && !v->is_map_root) {
+            *bad = d;
+            return VIEW_OUT_OF_BOUNDS;
+        }
+        at += index[d] * v->stride[d];
+    }
+    if (v->is_map)
+        for (unsigned d = 0; d < v->map_rank; d++) {
+            int64_t i = v->map_lo[d];
+            if (v->map_dim[d] >= 0)
+                i += index[v->map_dim[d]];
+            if (i < 0 || i >= v->map_extent[d])
+                return VIEW_OUTSIDE_MAP;
+        }
+    return at;
+}
