@@ -96,6 +96,11 @@ typedef struct ThreadSet {
 const ThreadSet *par_threads(const ParInfo *pi, const Op *op);
 const ThreadSet *par_body_threads(const ParInfo *pi, const Op *op);
 
+/* Is the collective that executes op exactly one of this unit, aligned as the
+ * unit must be? When not, *why says what differs. */
+bool par_matches_unit(ParInfo *pi, const Op *op, const UnitRef *unit,
+                      const char **why);
+
 /* ---- (c) allocations ---------------------------------------------------------- */
 
 /* A leading dimension that is spread over threads. */

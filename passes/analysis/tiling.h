@@ -45,6 +45,7 @@ typedef struct TileOp {
     int64_t pitch;   /* threads from one tile to the next; 0: one tile */
     unsigned depth;  /* tree depth of the scope it opens */
     const Affine *value; /* the tile of the executing thread */
+    const Affine *start; /* where its box begins in the box before */
 } TileOp;
 
 typedef struct TileDim {

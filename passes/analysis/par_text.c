@@ -1,0 +1,123 @@
+/* Spellings of what a message names, as the .exo text has them. */
+#include "passes/analysis/par_internal.h"
+
+static const char *var_name(const ExprNames *n, VarId v)
+{
+    const ParInfo *pi = n->user;
+    const char *name = var_get(pi->m->exprs, v)->name;
+    return name ? name : "_";
+}
+
+static const char *tensor_name(const ExprNames *n, const void *value)
+{
+    (void)n;
+    return par_text_value(value);
+}
+
+static ExprNames names_of(ParInfo *pi)
+{
+    return (ExprNames){ .var = var_name, .tensor = tensor_name, .user = pi,
+                        .exo = true };
+}
+
+static const char *keep(ParInfo *pi, StrBuf *b)
+{
+    const char *text = arena_strdup(pi->m->arena, strbuf_text(b));
+    strbuf_free(b);
+    return text;
+}
+
+static void add_affine(ParInfo *pi, StrBuf *b, const Affine *e)
+{
+    ExprNames names = names_of(pi);
+    if (e)
+        affine_print(b, pi->m->exprs, e, &names, 0);
+    else
+        strbuf_add(b, "?");
+}
+
+const char *par_text_affine(ParInfo *pi, const Affine *e)
+{
+    StrBuf b = {0};
+    add_affine(pi, &b, e);
+    return keep(pi, &b);
+}
+
+const char *par_text_value(const Value *v)
+{
+    return v && v->name ? v->name : "_";
+}
+
+const char *par_text_access(ParInfo *pi, const Access *a)
+{
+    StrBuf b = {0};
+    strbuf_add(&b, par_text_value(a->base));
+    for (unsigned i = 0; i < a->rank; i++) {
+        strbuf_add(&b, i ? ", " : "[");
+        add_affine(pi, &b, a->dims[i].lo);
+        if (a->dims[i].kind == DIM_interval) {
+            strbuf_addc(&b, ':');
+            add_affine(pi, &b, affine_add(pi->m->exprs, a->dims[i].lo,
+                                          a->dims[i].len));
+        }
+    }
+    if (a->rank)
+        strbuf_addc(&b, ']');
+    return keep(pi, &b);
+}
+
+const char *par_text_unit(ParInfo *pi, const UnitRef *u)
+{
+    StrBuf b = {0};
+    unitref_print(&b, u);
+    return keep(pi, &b);
+}
+
+const char *par_text_mem(ParInfo *pi, const MemRef *m)
+{
+    StrBuf b = {0};
+    memref_print(&b, m, false);
+    return keep(pi, &b);
+}
+
+static void add_warps(StrBuf *b, const Op *op)
+{
+    const Param *lo = op_attr_param(op, "lo"), *hi = op_attr_param(op, "hi");
+    const char *name = op_attr_str(op, "name", NULL), *comma = "";
+    strbuf_add(b, "CudaWarps(");
+    if (lo && lo->kind == PARAM_int) {
+        strbuf_addf(b, "%lld", (long long)lo->i);
+        comma = ", ";
+    }
+    if (hi && hi->kind == PARAM_int) {
+        strbuf_addf(b, "%s%s%lld", comma, lo ? "" : "hi=", (long long)hi->i);
+        comma = ", ";
+    }
+    if (name)
+        strbuf_addf(b, "%sname='%s'", comma, name);
+    strbuf_addc(b, ')');
+}
+
+const char *par_text_loop(ParInfo *pi, const Op *op)
+{
+    StrBuf b = {0};
+    if (op->code == OP_par_warps) {
+        add_warps(&b, op);
+        return keep(pi, &b);
+    }
+    const char *mode = op_attr_str(op, "mode", "seq");
+    const char *name = var_get(pi->m->exprs, op->blocks[0]->args[0].var)->name;
+    strbuf_addf(&b, "for %s in %s%s(", name ? name : "_",
+                op->code == OP_ctl_for && (mode[0] == 't') ? "cuda_" : "",
+                mode);
+    add_affine(pi, &b, op->operands[0].u.index);
+    strbuf_add(&b, ", ");
+    add_affine(pi, &b, op->operands[1].u.index);
+    const Attr *unit = op_attr(op, "unit");
+    if (unit && unit->kind == ATTR_unit) {
+        strbuf_add(&b, ", unit=");
+        unitref_print(&b, unit->unit);
+    }
+    strbuf_addc(&b, ')');
+    return keep(pi, &b);
+}
