@@ -29,6 +29,18 @@ CloneMap *clone_map_new(Module *to, Module *from)
     return cm;
 }
 
+CloneMap *clone_map_copy(const CloneMap *cm)
+{
+    CloneMap *copy = arena_memdup(cm->to->arena, cm, sizeof *cm);
+    if (cm->n_slots)
+        copy->slots = arena_memdup(cm->to->arena, cm->slots,
+                                   cm->n_slots * sizeof *cm->slots);
+    if (cm->n_index)
+        copy->index = arena_memdup(cm->to->arena, cm->index,
+                                   cm->n_index * sizeof *cm->index);
+    return copy;
+}
+
 static ValuePair *slot_of(const CloneMap *cm, const Value *v)
 {
     size_t at = (size_t)v->id * 2654435761u % cm->n_slots;

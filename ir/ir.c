@@ -105,6 +105,11 @@ VarId block_add_var(Module *m, Block *b, const char *name, VarKind kind)
     return var;
 }
 
+void block_add_known_var(Module *m, Block *b, VarId var)
+{
+    block_add_arg(m, b, (BlockArg){ NULL, var });
+}
+
 void block_append(Block *b, Op *op)
 {
     op->parent = b;

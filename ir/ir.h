@@ -250,6 +250,8 @@ void op_resize_operands(Module *m, Op *op, unsigned n);
 Block *block_new(Module *m, Op *parent);
 Value *block_add_value(Module *m, Block *b, const Type *type, const char *name);
 VarId block_add_var(Module *m, Block *b, const char *name, VarKind kind);
+/* The same for a variable that exists already and is defined nowhere yet. */
+void block_add_known_var(Module *m, Block *b, VarId var);
 void block_append(Block *b, Op *op);
 void op_insert_before(Op *at, Op *op);
 void op_insert_after(Op *at, Op *op);
@@ -285,6 +287,7 @@ CloneMap *clone_map_new(Module *to, Module *from);
 void clone_map_value(CloneMap *cm, const Value *from, Value *to);
 void clone_map_index(CloneMap *cm, VarId from, const Affine *to);
 Value *clone_map_get(const CloneMap *cm, const Value *from);
+CloneMap *clone_map_copy(const CloneMap *cm); /* may then grow by itself */
 Op *op_clone(CloneMap *cm, const Op *op);
 const Affine *clone_index(CloneMap *cm, const Affine *e);
 const Cond *clone_cond(CloneMap *cm, const Cond *c);

@@ -1,0 +1,277 @@
+/* Register tensors become fragments, SSA values of a thread's registers.
+ *
+ * A plain register array is one fragment whose slots are its elements; an
+ * array of register tiles is a fragment a tile. Indices must be constant once
+ * loops are unrolled. A fragment may be zero without a value: a wgmma then
+ * ignores its accumulator (scale-d false) instead of reading zeros, which
+ * ptxas would answer with serialisation (its note C7515). Where zero-ness
+ * depends on a loop's first iteration it is a condition. */
+#include "passes/lower/lower.h"
+
+#include <string.h>
+
+static const Cond *truth(Lower *L, bool b)
+{
+    return cond_bool(L->m->exprs, b);
+}
+
+/* The constant index of a register dimension. */
+static bool constant_index(Lower *L, const Affine *e, Loc loc, int64_t *out)
+{
+    const Affine *k = to_kernel(L, e);
+    if (affine_is_const(k, out))
+        return true;
+    Diag *d = lower_error(L, loc, "register-index",
+                          "a register tensor is indexed by a value that is "
+                          "not constant when the loops around it are unrolled");
+    diag_fix(L->ctx, d, "index registers by constants and by iterators of "
+                        "sequential loops with constant bounds");
+    return false;
+}
+
+/* Product of the shard's extents but the last `packed`; 0 after an error. */
+static int64_t shard_count(Lower *L, const ParAlloc *a, unsigned packed)
+{
+    int64_t n = 1, extent;
+    for (unsigned i = 0; i + packed < a->n_shard; i++) {
+        if (!affine_is_const(a->shard[i], &extent) || extent <= 0 ||
+            n > 4096 / extent) {
+            lower_error(L, a->op->loc, "registers",
+                        "register tensor '%s' requires constant shape of at "
+                        "most 4096 elements", a->value->name);
+            return 0;
+        }
+        n *= extent;
+    }
+    return n;
+}
+
+static Frag *frag_find(Lower *L, const Value *source, int64_t tile)
+{
+    for (size_t i = 0; i < L->frags.len; i++) {
+        Frag *f = L->frags.data[i];
+        if (f->source == source && f->tile == tile)
+            return f;
+    }
+    return NULL;
+}
+
+static Frag *frag_make(Lower *L, const ParAlloc *a, int64_t tile)
+{
+    Frag *f = frag_find(L, a->value, tile);
+    if (f)
+        return f;
+    const Mem *mem = a->mem;
+    int64_t n = mem->packed ? mem->n_slots : shard_count(L, a, 0);
+    f = ARENA_NEW(L->scratch, Frag);
+    f->source = a->value;
+    f->tile = tile;
+    f->type = type_frag(L->ctx, a->value->type->elem, n ? n : 1,
+                        mem->packed ? mem->ref : NULL);
+    f->live = truth(L, true);
+    f->never_written = true;
+    VEC_PUSH(L->scratch, &L->frags, f);
+    return f;
+}
+
+Frag *frag_get(Lower *L, const Access *access, Loc loc, int64_t *slot)
+{
+    const Access *at = access_compose(L->m, access);
+    const ParAlloc *a = par_alloc(L->pi, at->base);
+    if (!a || !a->mem)
+        return NULL;
+    unsigned packed = a->mem->packed;
+    int64_t flat = 0;
+    for (unsigned i = a->n_dist; i + packed < at->rank; i++) {
+        int64_t extent, index;
+        if (!affine_is_const(a->shard[i - a->n_dist], &extent) ||
+            !constant_index(L, at->dims[i].lo, loc, &index))
+            return NULL;
+        if (index < 0 || index >= extent) {
+            lower_error(L, loc, "bounds",
+                        "index %lld of register tensor '%s' is outside its "
+                        "extent %lld", (long long)index, at->base->name,
+                        (long long)extent);
+            return NULL;
+        }
+        flat = flat * extent + index;
+    }
+    *slot = packed ? -1 : flat;
+    return frag_make(L, a, packed ? flat : 0);
+}
+
+void frag_tiles(Lower *L, Value *source, FragPtrVec *out)
+{
+    const ParAlloc *a = par_alloc(L->pi, source);
+    if (!a || !a->mem || !a->first_use)
+        return;
+    int64_t n = a->mem->packed ? shard_count(L, a, a->mem->packed) : 1;
+    for (int64_t tile = 0; tile < n; tile++)
+        VEC_PUSH(L->scratch, out, frag_make(L, a, tile));
+}
+
+static Value *emit_frag(Lower *L, OpCode code, const Type *type)
+{
+    Op *op = emit(L, code, 0, 1, 0);
+    return op_set_result(L->m, op, 0, type, NULL);
+}
+
+Value *frag_value(Lower *L, Frag *f)
+{
+    return f->value ? f->value : emit_frag(L, OP_async_frag_undef, f->type);
+}
+
+static Value *zero_or(Lower *L, Frag *f)
+{
+    Op *op = emit(L, OP_ctl_if, 1, 1, 2);
+    op->operands[0] = opnd_cond(f->live);
+    Block *outer = L->out;
+    for (unsigned i = 0; i < 2; i++) {
+        L->out = op->blocks[i];
+        Value *v = i == 0 ? frag_value(L, f)
+                          : emit_frag(L, OP_async_frag_zero, f->type);
+        emit(L, OP_ctl_yield, 1, 0, 0)->operands[0] = opnd_value(v);
+    }
+    L->out = outer;
+    return op_set_result(L->m, op, 0, f->type, NULL);
+}
+
+Value *frag_force(Lower *L, Frag *f)
+{
+    Value *v;
+    if (f->live->kind == COND_false)
+        v = emit_frag(L, OP_async_frag_zero, f->type);
+    else if (f->live->kind == COND_true)
+        v = frag_value(L, f);
+    else
+        v = zero_or(L, f);
+    f->value = v;
+    f->live = truth(L, true);
+    return v;
+}
+
+void frag_set(Lower *L, Frag *f, Value *v)
+{
+    f->value = v;
+    f->live = truth(L, true);
+    f->never_written = false;
+}
+
+void frag_set_zero(Lower *L, Frag *f)
+{
+    f->value = NULL;
+    f->live = truth(L, false);
+    f->never_written = false;
+    f->in_flight = false;
+}
+
+void frag_reset(Lower *L, const Value *source)
+{
+    for (size_t i = 0; i < L->frags.len; i++) {
+        Frag *f = L->frags.data[i];
+        if (f->source != source)
+            continue;
+        f->value = NULL;
+        f->live = truth(L, true);
+        f->never_written = true;
+        f->in_flight = false;
+    }
+}
+
+bool frag_ready(Lower *L, Frag *f, Loc loc)
+{
+    if (!f->in_flight)
+        return true;
+    Diag *d = lower_error(L, loc, "wgmma-register",
+                          "registers of '%s' are used while a wgmma that "
+                          "writes them may be in flight", f->source->name);
+    diag_fix(L->ctx, d, "await its commit group first: Await(group, "
+                        "cuda_in_order, 0)");
+    return false;
+}
+
+static Value *extract(Lower *L, Frag *f, int64_t slot)
+{
+    Value *whole = frag_force(L, f);
+    Op *op = emit(L, OP_async_frag_extract, 1, 1, 0);
+    op->operands[0] = opnd_value(whole);
+    op_set_int(L->m, op, "slot", slot);
+    return op_set_result(L->m, op, 0, type_scalar(L->ctx, f->type->elem), NULL);
+}
+
+static void insert(Lower *L, Frag *f, int64_t slot, Value *v)
+{
+    Value *whole = frag_force(L, f);
+    Op *op = emit(L, OP_async_frag_insert, 2, 1, 0);
+    op->operands[0] = opnd_value(whole);
+    op->operands[1] = opnd_value(v);
+    op_set_int(L->m, op, "slot", slot);
+    frag_set(L, f, op_set_result(L->m, op, 0, f->type, NULL));
+}
+
+void frag_load(Lower *L, Op *load)
+{
+    int64_t slot;
+    Frag *f = frag_get(L, load->operands[0].u.access, load->loc, &slot);
+    if (f && frag_ready(L, f, load->loc))
+        clone_map_value(L->map, load->results[0], extract(L, f, slot));
+    else
+        clone_map_value(L->map, load->results[0], load->results[0]);
+}
+
+/* x += v, x += v * w on a register. */
+static Value *combined(Lower *L, const Op *op, Frag *f, int64_t slot)
+{
+    Value *old = extract(L, f, slot);
+    bool fused = op->n_operands == 3;
+    Op *sum = emit(L, fused ? OP_arith_fma : OP_arith_add, fused ? 3 : 2, 1, 0);
+    unsigned at = 0;
+    for (unsigned i = 1; i < op->n_operands; i++)
+        sum->operands[at++] =
+            opnd_value(clone_map_get(L->map, op->operands[i].u.value));
+    sum->operands[at] = opnd_value(old);
+    return op_set_result(L->m, sum, 0, old->type, NULL);
+}
+
+void frag_store(Lower *L, Op *op)
+{
+    int64_t slot;
+    Frag *f = frag_get(L, op->operands[0].u.access, op->loc, &slot);
+    if (!f || !frag_ready(L, f, op->loc))
+        return;
+    Value *v = op->code == OP_mem_reduce
+                   ? combined(L, op, f, slot)
+                   : clone_map_get(L->map, op->operands[1].u.value);
+    insert(L, f, slot, v);
+}
+
+static void note_written(Lower *L, Op *op, const OpAccess *a, void *user)
+{
+    (void)op;
+    ValueVec *out = user;
+    Value *root = value_root(a->access->base);
+    if (!(a->flags & ACC_WRITE) || !in_registers(L, root))
+        return;
+    for (size_t i = 0; i < out->len; i++)
+        if (out->data[i] == root)
+            return;
+    VEC_PUSH(L->scratch, out, root);
+}
+
+/* Is v allocated at or below b? */
+static bool allocated_in(const Value *v, const Block *b)
+{
+    for (const Op *op = v->def; op; op = op_parent(op))
+        if (op->parent == b)
+            return true;
+    return false;
+}
+
+void frag_written(Lower *L, Block *b, FragPtrVec *out)
+{
+    ValueVec sources = { 0 };
+    role_walk_accesses(L, b, note_written, &sources);
+    for (size_t i = 0; i < sources.len; i++)
+        if (!allocated_in(sources.data[i], b))
+            frag_tiles(L, sources.data[i], out);
+}

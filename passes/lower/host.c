@@ -1,0 +1,474 @@
+/* Host outlining: what a kernel takes from its procedure, the launch, and the
+ * host.proc with its argument checks.
+ *
+ * Checks are made once, here, from four sources: sizes are at least 1 and fit
+ * the calling convention (passes/abi.h); the procedure's asserts; the rules of
+ * tensor maps (CUDA driver API, cuTensorMapEncodeTiled: address and strides
+ * are multiples of 16 bytes, the innermost stride is one element); the number
+ * of tasks. Every reader of a host.proc then has the same ones. */
+#include "passes/abi.h"
+#include "passes/lower/lower.h"
+
+#include <string.h>
+
+enum { MAP_ALIGN = 16 };
+
+/* ---- captures ---------------------------------------------------------------- */
+
+typedef struct Scan {
+    Lower *L;
+    bool *inside; /* by VarId: defined in the device function */
+    bool *taken;  /* by VarId: captured */
+    unsigned n_vars;
+} Scan;
+
+static bool note_inside(Op *op, void *user)
+{
+    Scan *s = user;
+    for (unsigned i = 0; i < op->n_blocks; i++)
+        for (unsigned j = 0; j < op->blocks[i]->n_args; j++)
+            s->inside[op->blocks[i]->args[j].var] = true;
+    return true;
+}
+
+static void capture_var(VarId v, void *user)
+{
+    Scan *s = user;
+    if (v == 0 || v > s->n_vars || s->inside[v] || s->taken[v])
+        return;
+    s->taken[v] = true;
+    Capture c = { .var = v };
+    VEC_PUSH(s->L->scratch, &s->L->captures, c);
+}
+
+static void capture_index(Scan *s, const Affine *e)
+{
+    if (e)
+        affine_walk_vars(e, capture_var, s);
+}
+
+static bool inside_device(Scan *s, const Value *v)
+{
+    for (const Op *op = v->def; op; op = op_parent(op))
+        if (op == s->L->dev->op)
+            return true;
+    for (const Op *op = v->owner ? v->owner->parent : NULL; op;
+         op = op_parent(op))
+        if (op == s->L->dev->op)
+            return true;
+    return false;
+}
+
+static void capture_value(Scan *s, Value *v)
+{
+    if (inside_device(s, v))
+        return;
+    for (size_t i = 0; i < s->L->captures.len; i++)
+        if (s->L->captures.data[i].value == v)
+            return;
+    Capture c = { .value = v };
+    VEC_PUSH(s->L->scratch, &s->L->captures, c);
+    for (unsigned d = 0; d < v->type->rank; d++)
+        capture_index(s, v->shape[d]);
+}
+
+static void capture_operand(Scan *s, const Operand *o)
+{
+    if (o->kind == OPND_index)
+        capture_index(s, o->u.index);
+    else if (o->kind == OPND_cond)
+        cond_walk_vars(o->u.cond, capture_var, s);
+    else if (o->kind == OPND_access) {
+        const Access *a = access_compose(s->L->m, o->u.access);
+        capture_value(s, a->base);
+        for (unsigned i = 0; i < a->rank; i++) {
+            capture_index(s, a->dims[i].lo);
+            capture_index(s, a->dims[i].len);
+        }
+    } else if (!inside_device(s, o->u.value))
+        capture_value(s, o->u.value);
+}
+
+static bool capture_op(Op *op, void *user)
+{
+    Scan *s = user;
+    for (unsigned i = 0; i < op->n_operands; i++)
+        capture_operand(s, &op->operands[i]);
+    for (unsigned i = 0; i < op->n_results; i++)
+        for (unsigned d = 0; d < op->results[i]->type->rank; d++)
+            capture_index(s, op->results[i]->shape[d]);
+    return true;
+}
+
+static bool capture_before(const Capture *a, const Capture *b)
+{
+    if (!a->value != !b->value)
+        return !a->value;
+    return a->value ? a->value->id < b->value->id : a->var < b->var;
+}
+
+void host_captures(Lower *L)
+{
+    unsigned n = var_count(L->m->exprs);
+    Scan s = { L, ARENA_ARRAY(L->scratch, bool, n + 1),
+               ARENA_ARRAY(L->scratch, bool, n + 1), n };
+    op_walk(L->dev->op, note_inside, &s);
+    s.inside[L->dev->cta] = true;
+    s.inside[L->dev->warp] = true;
+    s.inside[L->dev->lane] = true;
+    op_walk(L->dev->op, capture_op, &s);
+    for (size_t i = 1; i < L->captures.len; i++)
+        for (size_t j = i; j > 0; j--) {
+            Capture *a = &L->captures.data[j - 1], *b = a + 1;
+            if (!capture_before(b, a))
+                break;
+            Capture t = *a;
+            *a = *b;
+            *b = t;
+        }
+}
+
+/* ---- the launch ------------------------------------------------------------------ */
+
+static Access *whole_access(Lower *L, Value *v)
+{
+    Access *a = access_new(L->m, v);
+    for (unsigned i = 0; i < a->rank; i++)
+        a->dims[i] = (AccessDim){ .kind = DIM_interval,
+                                  .lo = affine_const(L->m->exprs, 0),
+                                  .len = v->shape[i] };
+    return a;
+}
+
+void host_launch(Lower *L, Op *device)
+{
+    unsigned n = (unsigned)L->captures.len;
+    Op *launch = op_new(L->m, OP_host_launch, device->loc, n, 0, 0);
+    op_set_str(L->m, launch, "kernel", op_attr_str(L->kernel, "name", ""));
+    for (unsigned i = 0; i < n; i++) {
+        const Capture *c = &L->captures.data[i];
+        if (!c->value)
+            launch->operands[i] = opnd_index(affine_var(L->m->exprs, c->var));
+        else if (c->value->type->kind == TK_map)
+            launch->operands[i] = opnd_value(c->value);
+        else
+            launch->operands[i] = opnd_access(whole_access(L, c->value));
+    }
+    op_insert_before(device, launch);
+    op_detach(device);
+}
+
+/* ---- checks ------------------------------------------------------------------------ */
+
+static const char *plain_var(const ExprNames *n, VarId v)
+{
+    const Lower *L = n->user;
+    return var_get(L->m->exprs, v)->name;
+}
+
+static const char *plain_tensor(const ExprNames *n, const void *value)
+{
+    (void)n;
+    const Value *v = value;
+    return v->name ? v->name : "tensor";
+}
+
+typedef struct Checks {
+    Lower *L;
+    Op *at; /* checks go before this op, or to the end of block */
+    Block *block;
+    Loc loc;
+} Checks;
+
+static void place(Checks *c, Op *op)
+{
+    if (c->at)
+        op_insert_before(c->at, op);
+    else
+        block_append(c->block, op);
+}
+
+static void first_var(VarId v, void *user)
+{
+    VarId *first = user;
+    if (*first == 0)
+        *first = v;
+}
+
+static const char *cond_text(Lower *L, const Cond *c)
+{
+    ExprNames names = { plain_var, plain_tensor, L, true };
+    StrBuf b = { 0 };
+    cond_print(&b, L->m->exprs, c, &names, 0);
+    char *text = arena_strdup(L->scratch, strbuf_text(&b));
+    strbuf_free(&b);
+    return text;
+}
+
+/* Appends a check unless it holds by itself. */
+static void check(Checks *c, const Cond *cond, const char *argument,
+                  const char *message)
+{
+    Lower *L = c->L;
+    if (!cond || cond_holds(L->m->exprs, cond))
+        return;
+    Op *op = op_new(L->m, OP_host_check, c->loc, 1, 0, 0);
+    op->operands[0] = opnd_cond(cond);
+    op_set_str(L->m, op, "message", message);
+    if (argument)
+        op_set_str(L->m, op, "argument", argument);
+    place(c, op);
+}
+
+static void check_control(Checks *c, VarId v)
+{
+    Lower *L = c->L;
+    ExprCtx *x = L->m->exprs;
+    const Var *var = var_get(x, v);
+    const Affine *e = affine_var(x, v);
+    /* Stated though a size is known to be at least 1: this is where that
+     * becomes true. */
+    if (var->kind == VAR_size) {
+        Op *op = op_new(L->m, OP_host_check, c->loc, 1, 0, 0);
+        op->operands[0] = opnd_cond(cond_cmp(
+            x, CMP_ge, affine_sub(x, e, affine_const(x, 1)),
+            affine_const(x, 0)));
+        op_set_str(L->m, op, "message",
+                   arena_printf(L->scratch, "%s must be at least 1",
+                                var->name));
+        op_set_str(L->m, op, "argument", var->name);
+        place(c, op);
+    }
+    if (var->kind == VAR_bool)
+        return;
+    const Cond *fits = cond_cmp(x, CMP_le, e,
+                                affine_const(x, ABI_CONTROL_LIMIT));
+    check(c, fits, var->name,
+          arena_printf(L->scratch, "%s must be at most %lld", var->name,
+                       (long long)ABI_CONTROL_LIMIT));
+    if (var->kind != VAR_size)
+        check(c, cond_cmp(x, CMP_ge, e, affine_const(x, -ABI_CONTROL_LIMIT)),
+              var->name,
+              arena_printf(L->scratch, "%s must be at least %lld", var->name,
+                           (long long)-ABI_CONTROL_LIMIT));
+}
+
+/* Elements from one position of dimension d to the next. */
+static const Affine *stride_of(Lower *L, const Value *v, unsigned d)
+{
+    ExprCtx *x = L->m->exprs;
+    if (v->type->kind == TK_window)
+        return affine_stride(x, v, d);
+    const Affine *s = affine_const(x, 1);
+    for (unsigned i = v->type->rank; i-- > d + 1;)
+        s = affine_mul(x, s, v->shape[i]);
+    return s;
+}
+
+static void check_strides(Checks *c, const Value *v)
+{
+    Lower *L = c->L;
+    ExprCtx *x = L->m->exprs;
+    if (v->type->kind != TK_window)
+        return;
+    for (unsigned d = 0; d < v->type->rank; d++) {
+        const Affine *s = affine_stride(x, v, d);
+        const Affine *limit = affine_const(x, ABI_CONTROL_LIMIT);
+        const Cond *low = cond_cmp(x, CMP_ge, s, affine_neg(x, limit));
+        const Cond *high = cond_cmp(x, CMP_le, s, limit);
+        check(c, cond_and(x, low, high), v->name,
+              arena_printf(L->scratch, "the stride of dimension %u of %s must "
+                           "be within %lld elements", d, v->name,
+                           (long long)ABI_CONTROL_LIMIT));
+    }
+}
+
+static const Cond *multiple_of(Lower *L, const Affine *elements,
+                               ScalarType elem, int64_t unit)
+{
+    ExprCtx *x = L->m->exprs;
+    const Affine *bytes =
+        affine_scale(x, elements, (int64_t)scalar_type_bytes(elem));
+    const Affine *rest = affine_mod(x, bytes, unit);
+    return rest ? cond_cmp(x, CMP_eq, rest, affine_const(x, 0)) : NULL;
+}
+
+/* The driver's rules for a tensor map over this window. */
+static void check_map(Checks *c, const Access *window)
+{
+    Lower *L = c->L;
+    ExprCtx *x = L->m->exprs;
+    const Access *a = access_compose(L->m, window);
+    Value *v = a->base;
+    const char *name = v->name ? v->name : "tensor";
+    ScalarType elem = v->type->elem;
+    Op *align = op_new(L->m, OP_host_align_check, c->loc, 1, 0, 0);
+    align->operands[0] = opnd_value(v);
+    op_set_int(L->m, align, "bytes", MAP_ALIGN);
+    op_set_str(L->m, align, "message",
+               arena_printf(L->scratch, "the address of %s must be a multiple "
+                            "of %d bytes", name, (int)MAP_ALIGN));
+    op_set_str(L->m, align, "argument", name);
+    place(c, align);
+    unsigned rank = v->type->rank;
+    const Affine *offset = affine_const(x, 0);
+    for (unsigned d = 0; d < rank; d++) {
+        const Affine *s = stride_of(L, v, d);
+        offset = affine_add(x, offset, affine_mul(x, a->dims[d].lo, s));
+        if (d + 1 < rank)
+            check(c, multiple_of(L, s, elem, MAP_ALIGN), name,
+                  arena_printf(L->scratch, "the stride of dimension %u of %s "
+                               "must be a multiple of %d bytes", d, name,
+                               (int)MAP_ALIGN));
+        else
+            check(c, cond_cmp(x, CMP_eq, s, affine_const(x, 1)), name,
+                  arena_printf(L->scratch, "the innermost stride of %s must "
+                               "be 1", name));
+    }
+    check(c, multiple_of(L, offset, elem, MAP_ALIGN), name,
+          arena_printf(L->scratch, "the part of %s that is copied must begin "
+                       "at a multiple of %d bytes", name, (int)MAP_ALIGN));
+}
+
+/* ---- the host procedure ---------------------------------------------------------------- */
+
+static void check_assert(Checks *c, Op *op)
+{
+    Lower *L = c->L;
+    const Cond *cond = op->operands[0].u.cond;
+    VarId first = 0;
+    cond_walk_vars(cond, first_var, &first);
+    c->loc = op->loc;
+    check(c, cond, first ? var_get(L->m->exprs, first)->name : NULL,
+          arena_printf(L->scratch, "the precondition %s does not hold",
+                       cond_text(L, cond)));
+}
+
+static Op *replace_op(Lower *L, Op *old, OpCode code, unsigned n_operands,
+                      unsigned n_results)
+{
+    Op *op = op_new(L->m, code, old->loc, n_operands, n_results, 0);
+    op->sid = old->sid;
+    op->comment = old->comment;
+    op_insert_before(old, op);
+    return op;
+}
+
+static void take_result(Lower *L, Block *block, Op *old, Op *op)
+{
+    Value *from = old->results[0];
+    Value *to = op_set_result(L->m, op, 0, from->type, from->name);
+    for (unsigned i = 0; i < from->type->rank; i++)
+        to->shape[i] = from->shape[i];
+    block_replace_value(block, from, to);
+    op_detach(old);
+}
+
+static void host_window(Lower *L, Block *top, Op *op)
+{
+    if (op->results[0]->type->kind != TK_map)
+        return;
+    Access *window = op->operands[0].u.access;
+    if (window->base->type->kind == TK_map) {
+        lower_error(L, op->loc, "window",
+                    "a window of a tensor map cannot be made in host code; "
+                    "make it inside the device function");
+        return;
+    }
+    Checks c = { L, op, NULL, op->loc };
+    check_map(&c, window);
+    Op *map = replace_op(L, op, OP_host_tensor_map, 1, 1);
+    map->operands[0] = opnd_access(window);
+    take_result(L, top, op, map);
+}
+
+/* Copies and fills by name of their lowering hooks. */
+static void host_instr(Lower *L, Op *op)
+{
+    const Instr *in = op_instr(L->m, op);
+    const char *hook = in && in->hook ? in->hook : "";
+    Access *tensor[2] = { NULL, NULL };
+    unsigned n = 0;
+    for (unsigned i = 0; i < op->n_operands && n < 2; i++)
+        if (op->operands[i].kind == OPND_access)
+            tensor[n++] = op->operands[i].u.access;
+    if (!strcmp(hook, "memset0") && n >= 1) {
+        replace_op(L, op, OP_host_memset, 1, 0)->operands[0] =
+            opnd_access(tensor[0]);
+        op_detach(op);
+    } else if (!strncmp(hook, "copy_", 5) && n == 2) {
+        Op *copy = replace_op(L, op, OP_host_copy, 2, 0);
+        copy->operands[0] = opnd_access(tensor[0]);
+        copy->operands[1] = opnd_access(tensor[1]);
+        op_set_str(L->m, copy, "direction", hook + 5);
+        op_detach(op);
+    } else
+        lower_error(L, op->loc, "instruction",
+                    "instruction '%s' cannot be called from host code",
+                    op_attr_str(op, "callee", ""));
+}
+
+static void host_block(Lower *L, Block *top, Block *b)
+{
+    for (Op *op = b->first, *next; op && !L->failed; op = next) {
+        next = op->next;
+        switch (op->code) {
+        case OP_ctl_assert: {
+            Checks c = { L, op, NULL, op->loc };
+            check_assert(&c, op);
+            op_detach(op);
+            break;
+        }
+        case OP_mem_window:
+            host_window(L, top, op);
+            break;
+        case OP_mem_alloc:
+            take_result(L, top, op, replace_op(L, op, OP_host_alloc, 0, 1));
+            break;
+        case OP_par_instr:
+            host_instr(L, op);
+            break;
+        case OP_ctl_for:
+        case OP_ctl_if:
+            for (unsigned i = 0; i < op->n_blocks; i++)
+                host_block(L, top, op->blocks[i]);
+            break;
+        default:
+            break;
+        }
+    }
+}
+
+/* The number of tasks fits the persistent loop's counter. */
+static void check_tasks(Checks *c)
+{
+    Lower *L = c->L;
+    ExprCtx *x = L->m->exprs;
+    for (size_t k = 0; k < L->task_counts.len; k++)
+        check(c, cond_cmp(x, CMP_le, L->task_counts.data[k],
+                          affine_const(x, INT32_MAX)), NULL,
+              "the sizes give more than 2147483647 tasks");
+}
+
+bool host_outline(Lower *L, Op *proc)
+{
+    Op *host = op_new(L->m, OP_host_proc, proc->loc, 0, 0, 0);
+    host->n_blocks = 1;
+    host->blocks = proc->blocks;
+    host->blocks[0]->parent = host;
+    host->comment = proc->comment;
+    op_set_str(L->m, host, "name", op_attr_str(proc, "name", ""));
+    op_insert_before(proc, host);
+    op_detach(proc);
+    Block *b = host->blocks[0];
+    Checks c = { L, b->first, b, host->loc };
+    for (unsigned i = 0; i < b->n_args; i++) {
+        if (b->args[i].value)
+            check_strides(&c, b->args[i].value);
+        else
+            check_control(&c, b->args[i].var);
+    }
+    check_tasks(&c);
+    host_block(L, b, b);
+    return !L->failed;
+}

@@ -1,0 +1,345 @@
+/* Instruction calls: a hook where the entry names one, else its PTX.
+ *
+ * A hook turns one call into async ops. It reads the instance for everything
+ * it needs; no instruction is known by name here, only hooks are. */
+#include "passes/lower/lower.h"
+
+#include <string.h>
+
+typedef void (*HookFn)(Lower *L, Op *op, const Instr *in);
+
+static Access *arg_access(Lower *L, const Op *op, unsigned i)
+{
+    return lower_access(L, op->operands[i].u.access);
+}
+
+static unsigned param_index(const Instr *in, const char *name)
+{
+    for (unsigned i = 0; i < in->n_params; i++)
+        if (!strcmp(in->params[i].name, name))
+            return i;
+    panic("instruction '%s' has no parameter '%s'", in->name, name);
+}
+
+/* ---- bulk tensor copies --------------------------------------------------------- */
+
+/* The box's extents: intervals as they are, a point is one element. */
+static void points_to_intervals(Lower *L, Access *a)
+{
+    for (unsigned i = 0; i < a->rank; i++)
+        if (a->dims[i].kind == DIM_point) {
+            a->dims[i].kind = DIM_interval;
+            a->dims[i].len = affine_const(L->m->exprs, 1);
+        }
+}
+
+static AccessDim *first_interval(Access *a)
+{
+    for (unsigned i = 0; i < a->rank; i++)
+        if (a->dims[i].kind == DIM_interval)
+            return &a->dims[i];
+    panic("a copy without an interval");
+}
+
+/* Narrows the first interval of a to part `which` of n. */
+static void take_part(Lower *L, Access *a, const Affine *which, int64_t n)
+{
+    ExprCtx *x = L->m->exprs;
+    AccessDim *d = first_interval(a);
+    int64_t len;
+    if (!affine_is_const(d->len, &len))
+        panic("a multicast of no constant size");
+    d->lo = affine_add(x, d->lo, affine_scale(x, which, len / n));
+    d->len = affine_const(x, len / n);
+}
+
+static void emit_load(Lower *L, Op *op, const Instr *in, int64_t n_cta)
+{
+    unsigned dst = param_index(in, "dst"), src = param_index(in, "src");
+    const ParSync *s = par_sync(L->pi, op);
+    if (!s) {
+        lower_error(L, op->loc, "barrier",
+                    "'%s' needs a trailing barrier", in->name);
+        return;
+    }
+    Access *to = arg_access(L, op, dst), *from = arg_access(L, op, src);
+    if (n_cta > 1) {
+        ExprCtx *x = L->m->exprs;
+        int64_t stride = instr_targ_int(in, "cta_stride");
+        const Affine *which = affine_mod(
+            x, affine_floordiv(x, affine_var(x, L->dev->cta), stride), n_cta);
+        take_part(L, to, which, n_cta);
+        take_part(L, from, which, n_cta);
+    }
+    points_to_intervals(L, from);
+    Access *bar = lower_barrier(L, s);
+    Block *outer = L->out;
+    L->out = emit_elect(L);
+    Op *expect = emit(L, OP_async_mbarrier_expect_tx, 1, 0, 0);
+    expect->operands[0] = opnd_access(bar);
+    op_set_int(L->m, expect, "bytes", in->params[dst].bytes / n_cta);
+    Op *load = emit(L, OP_async_bulk_tensor_load, 3, 0, 0);
+    load->operands[0] = opnd_access(to);
+    load->operands[1] = opnd_access(from);
+    load->operands[2] = opnd_access(lower_barrier(L, s));
+    set_cta_xor(L, load, s);
+    L->out = outer;
+}
+
+static void hook_tma_load(Lower *L, Op *op, const Instr *in)
+{
+    emit_load(L, op, in, 1);
+}
+
+static void hook_tma_load_multicast(Lower *L, Op *op, const Instr *in)
+{
+    emit_load(L, op, in, instr_targ_int(in, "ncta"));
+}
+
+static Op *emit_bulk_out(Lower *L, Op *op, const Instr *in, OpCode code)
+{
+    Access *to = arg_access(L, op, param_index(in, "dst"));
+    Access *from = arg_access(L, op, param_index(in, "src"));
+    points_to_intervals(L, to);
+    Block *outer = L->out;
+    L->out = emit_elect(L);
+    Op *store = emit(L, code, 2, 0, 0);
+    store->operands[0] = opnd_access(to);
+    store->operands[1] = opnd_access(from);
+    L->out = outer;
+    return store;
+}
+
+static void hook_tma_store(Lower *L, Op *op, const Instr *in)
+{
+    emit_bulk_out(L, op, in, OP_async_bulk_tensor_store);
+}
+
+static void hook_tma_reduce_add(Lower *L, Op *op, const Instr *in)
+{
+    Op *store = emit_bulk_out(L, op, in, OP_async_bulk_tensor_reduce);
+    op_set_str(L->m, store, "op", "add");
+}
+
+/* ---- wgmma ---------------------------------------------------------------------------- */
+
+enum { WGMMA_K_BYTES = 32 }; /* of K in one instruction: PTX ISA, wgmma */
+
+static Frag *frag_arg(Lower *L, Op *op, unsigned i)
+{
+    int64_t slot;
+    return frag_get(L, op->operands[i].u.access, op->loc, &slot);
+}
+
+static void hook_wgmma_zero(Lower *L, Op *op, const Instr *in)
+{
+    Frag *f = frag_arg(L, op, param_index(in, "D"));
+    if (f)
+        frag_set_zero(L, f);
+}
+
+/* The interval that runs along K: the last of a K-major operand (rank 2 in
+ * intervals, `other` being the extent across), else the one before it. */
+static AccessDim *k_dim(Access *a, int64_t k)
+{
+    AccessDim *last = NULL, *before = NULL;
+    for (unsigned i = 0; i < a->rank; i++)
+        if (a->dims[i].kind == DIM_interval) {
+            before = last;
+            last = &a->dims[i];
+        }
+    int64_t len;
+    if (last && affine_is_const(last->len, &len) && len == k)
+        return last;
+    return before;
+}
+
+static Operand wgmma_a(Lower *L, Op *op, const Instr *in, int64_t step,
+                       int64_t k, bool transposed)
+{
+    unsigned i = param_index(in, "A");
+    if (in_registers(L, op->operands[i].u.access->base)) {
+        Frag *f = frag_arg(L, op, i);
+        return opnd_value(f ? frag_force(L, f) : NULL);
+    }
+    Access *a = arg_access(L, op, i);
+    int64_t all = instr_targ_int(in, "K");
+    AccessDim *d = transposed ? first_interval(a) : k_dim(a, all);
+    d->lo = affine_add_const(L->m->exprs, d->lo, step * k);
+    d->len = affine_const(L->m->exprs, k);
+    return opnd_access(a);
+}
+
+static Operand wgmma_b(Lower *L, Op *op, const Instr *in, int64_t step,
+                       int64_t k, bool transposed)
+{
+    Access *b = arg_access(L, op, param_index(in, "B"));
+    int64_t all = instr_targ_int(in, "K");
+    AccessDim *d = k_dim(b, all);
+    if (transposed) {
+        unsigned seen = 0;
+        for (unsigned i = 0; i < b->rank; i++)
+            if (b->dims[i].kind == DIM_interval && seen++ == 1)
+                d = &b->dims[i];
+    }
+    d->lo = affine_add_const(L->m->exprs, d->lo, step * k);
+    d->len = affine_const(L->m->exprs, k);
+    return opnd_access(b);
+}
+
+static int64_t wgmma_n(const Instr *in)
+{
+    for (unsigned i = 0; i < in->n_targs; i++) {
+        if (!strcmp(in->targs[i].name, "N"))
+            return in->targs[i].i;
+        if (!strcmp(in->targs[i].name, "N64"))
+            return 64 * in->targs[i].i;
+    }
+    panic("instruction '%s' has neither N nor N64", in->name);
+}
+
+static void hook_wgmma(Lower *L, Op *op, const Instr *in)
+{
+    Frag *d = frag_arg(L, op, param_index(in, "D"));
+    if (!d)
+        return;
+    const InstrParam *a = &in->params[param_index(in, "A")];
+    const InstrParam *b = &in->params[param_index(in, "B")];
+    int64_t k = WGMMA_K_BYTES / (int64_t)scalar_type_bytes(b->elem);
+    int64_t steps = instr_targ_int(in, "K") / k, n = wgmma_n(in);
+    bool a_regs = in_registers(
+        L, op->operands[param_index(in, "A")].u.access->base);
+    bool a_across = !a_regs && a->rank == 2 && a->shape[1] == 64 &&
+                    a->shape[0] == steps * k && strstr(in->name, "_col_");
+    for (int64_t s = 0; s < steps; s++) {
+        Value *before = frag_value(L, d);
+        const Cond *scale = d->live;
+        Operand from_a = wgmma_a(L, op, in, s, k, a_across);
+        Operand from_b = wgmma_b(L, op, in, s, k, b->rank == 3);
+        if (L->failed)
+            return;
+        Op *mma = emit(L, OP_async_wgmma_mma_async, 4, 1, 0);
+        mma->operands[0] = opnd_value(before);
+        mma->operands[1] = from_a;
+        mma->operands[2] = from_b;
+        mma->operands[3] = opnd_cond(scale);
+        op_set_int(L->m, mma, "n", n);
+        op_set_int(L->m, mma, "k", k);
+        if (a_regs)
+            op_set_int(L->m, mma, "a_slot",
+                       s * k * (int64_t)scalar_type_bytes(a->elem) / 8);
+        frag_set(L, d, op_set_result(L->m, mma, 0, d->type, NULL));
+        d->in_flight = true;
+        d->flight_block = L->out;
+        d->flight_commit = L->commits;
+    }
+}
+
+/* ---- register tiles ---------------------------------------------------------------------- */
+
+static void hook_tile_store(Lower *L, Op *op, const Instr *in)
+{
+    unsigned dst = param_index(in, "dst");
+    const InstrParam *to = &in->params[dst];
+    Frag *f = frag_arg(L, op, param_index(in, "src"));
+    if (!f || !frag_ready(L, f, op->loc))
+        return;
+    Access *a = arg_access(L, op, dst);
+    Value *v = frag_force(L, f);
+    Op *store = emit(L, OP_async_tile_store, 2, 0, 0);
+    store->operands[0] = opnd_access(a);
+    store->operands[1] = opnd_value(v);
+    int64_t cols = to->rank == 3 ? to->shape[0] * to->shape[2] : to->shape[1];
+    int64_t rows = to->rank == 3 ? to->shape[1] : to->shape[0];
+    const Param *col0 = param_find(in->n_targs, in->targs, "col0");
+    op_set_int(L->m, store, "rows", rows);
+    op_set_int(L->m, store, "cols", cols);
+    op_set_int(L->m, store, "col0", col0 ? col0->i : 0);
+}
+
+/* ---- by PTX ---------------------------------------------------------------------------------- */
+
+/* A register operand: the whole fragment, or the scalar of a rank 0 or point
+ * argument. */
+static Value *register_arg(Lower *L, Op *op, unsigned i, bool read)
+{
+    Frag *f = frag_arg(L, op, i);
+    if (!f || !frag_ready(L, f, op->loc))
+        return NULL;
+    return read ? frag_force(L, f) : frag_value(L, f);
+}
+
+static void lower_by_ptx(Lower *L, Op *op, const Instr *in)
+{
+    unsigned n_written = 0;
+    Operand *operands = ARENA_ARRAY(L->scratch, Operand, in->n_params);
+    unsigned *written = ARENA_ARRAY(L->scratch, unsigned, in->n_params);
+    for (unsigned i = 0; i < in->n_params; i++) {
+        const Operand *o = &op->operands[i];
+        if (o->kind == OPND_index)
+            operands[i] = opnd_index(to_kernel(L, o->u.index));
+        else if (o->kind == OPND_cond)
+            operands[i] = opnd_cond(to_kernel_cond(L, o->u.cond));
+        else if (o->kind == OPND_value)
+            operands[i] = opnd_value(clone_map_get(L->map, o->u.value));
+        else if (in_registers(L, o->u.access->base)) {
+            unsigned flags = in->params[i].flags;
+            operands[i] = opnd_value(
+                register_arg(L, op, i, !in->params[i].write_only));
+            if (flags & ACC_WRITE)
+                written[n_written++] = i;
+        } else
+            operands[i] = opnd_access(lower_access(L, o->u.access));
+    }
+    if (L->failed)
+        return;
+    Op *call = emit(L, OP_async_instr, in->n_params, n_written, 0);
+    for (unsigned i = 0; i < in->n_params; i++)
+        call->operands[i] = operands[i];
+    op_set_attr(L->m, call, *op_attr(op, "callee"));
+    if (op_attr(op, "targs"))
+        op_set_attr(L->m, call, *op_attr(op, "targs"));
+    for (unsigned i = 0; i < n_written; i++) {
+        Frag *f = frag_arg(L, op, written[i]);
+        frag_set(L, f, op_set_result(L->m, call, i, f->type, NULL));
+    }
+}
+
+static const struct {
+    const char *name;
+    HookFn fn;
+} hooks[] = {
+    { "tma_load", hook_tma_load },
+    { "tma_load_multicast", hook_tma_load_multicast },
+    { "tma_store", hook_tma_store },
+    { "tma_reduce_add", hook_tma_reduce_add },
+    { "wgmma", hook_wgmma },
+    { "wgmma_zero", hook_wgmma_zero },
+    { "tile_store", hook_tile_store },
+};
+
+void lower_instr(Lower *L, Op *op)
+{
+    const Instr *in = op_instr(L->m, op);
+    if (!in) {
+        L->failed = true;
+        return;
+    }
+    if (!in->hook) {
+        if (in->n_ptx)
+            lower_by_ptx(L, op, in);
+        else
+            lower_error(L, op->loc, "instruction",
+                        "instruction '%s' has neither PTX nor a lowering hook",
+                        in->name);
+        return;
+    }
+    for (size_t i = 0; i < sizeof hooks / sizeof *hooks; i++)
+        if (!strcmp(hooks[i].name, in->hook)) {
+            hooks[i].fn(L, op, in);
+            return;
+        }
+    lower_error(L, op->loc, "instruction",
+                "instruction '%s' asks for the lowering hook '%s', which does "
+                "not exist", in->name, in->hook);
+}

@@ -1,0 +1,436 @@
+/* Synchronisation statements: fences, arrivals, waits.
+ *
+ * How many hardware arrivals an Arrive costs is chosen here. A collective of
+ * whole warps arrives once a warp: its lanes meet (bar.warp.sync orders their
+ * accesses before it with those of the lane after it, PTX ISA, bar.warp.sync),
+ * then one elected lane arrives, with release. Parts of warps, and arrivals on
+ * behalf of cp.async, arrive by thread. The meeting is left out where the
+ * other lanes of these warps never touch memory in the role.
+ *
+ * A hand-over from the generic to the async proxy needs fence.proxy.async
+ * between the accesses (PTX ISA, memory consistency model, proxies): every
+ * writing thread executes it before it arrives, and the waiter after. */
+#include "passes/lower/lower.h"
+
+#include <string.h>
+
+/* ---- timelines ------------------------------------------------------------- */
+
+static bool within(const char *a, const char *b)
+{
+    const SyncTimeline *sub = sync_timeline_find(a);
+    const SyncTimeline *super = sync_timeline_find(b);
+    return sub && super && sync_timeline_includes(super, sub);
+}
+
+static bool sees_async_proxy(const char *second)
+{
+    return !within(second, "cuda_in_order");
+}
+
+/* ---- preparation ------------------------------------------------------------- */
+
+typedef struct BarrierUse {
+    const Value *barrier;
+    bool by_warp;         /* every Arrive is by whole warps */
+    bool seen;
+    bool to_async_proxy;  /* an Await hands over to the async proxy */
+    int64_t by_warp_count, by_thread_count;
+    const Op *arrive;
+} BarrierUse;
+
+static bool is_cp_async(const char *first)
+{
+    return within(first, "Sm80_cp_async") && !within(first, "cuda_in_order");
+}
+
+static void note_arrive(Lower *L, Op *op, BarrierUse *use)
+{
+    const ParSync *s = par_sync(L->pi, op);
+    const ThreadSet *t = par_threads(L->pi, op);
+    if (!s || !t || s->barrier != use->barrier)
+        return;
+    bool by_warp = t->warp_aligned &&
+                   !is_cp_async(op_attr_str(op, "first", ""));
+    use->by_warp = use->seen ? use->by_warp && by_warp : by_warp;
+    use->seen = true;
+    use->by_warp_count = s->threads / 32 * s->source_ctas;
+    use->by_thread_count = s->threads * s->source_ctas;
+    use->arrive = op;
+}
+
+typedef struct UseWalk {
+    Lower *L;
+    BarrierUse use;
+} UseWalk;
+
+static bool note_use(Op *op, void *user)
+{
+    UseWalk *w = user;
+    if (op->code == OP_par_arrive)
+        note_arrive(w->L, op, &w->use);
+    if (op->code == OP_par_await) {
+        const ParSync *s = par_sync(w->L->pi, op);
+        if (s && s->barrier == w->use.barrier &&
+            sees_async_proxy(op_attr_str(op, "second", "")))
+            w->use.to_async_proxy = true;
+    }
+    return true;
+}
+
+static BarrierUse barrier_use(Lower *L, const Value *barrier)
+{
+    UseWalk w = { L, { .barrier = barrier } };
+    op_walk(L->dev->op, note_use, &w);
+    return w.use;
+}
+
+int64_t mbarrier_count(Lower *L, const Value *barrier)
+{
+    BarrierUse use = barrier_use(L, barrier);
+    int64_t n = use.by_warp ? use.by_warp_count : use.by_thread_count;
+    if (n < 1)
+        lower_error(L, barrier->def->loc, "barrier",
+                    "barrier '%s' has no Arrive that could complete a phase",
+                    barrier->name);
+    return n < 1 ? 1 : n;
+}
+
+/* ---- named barriers ------------------------------------------------------------- */
+
+enum { NAMED_BARRIERS = 16 }; /* PTX ISA, barrier: ids 0 to 15 */
+
+static NamedBarrier *named_barrier(Lower *L, const ThreadSet *t)
+{
+    for (size_t i = 0; i < L->named.len; i++) {
+        NamedBarrier *n = &L->named.data[i];
+        if (n->cover_lo == t->cover_lo && n->cover_hi == t->cover_hi &&
+            n->n_warps == t->n_warps)
+            return n;
+    }
+    return NULL;
+}
+
+static bool wants_named_barrier(const ThreadSet *t)
+{
+    return (t->kind == THREADS_warpgroup || t->kind == THREADS_warps) &&
+           t->warp_aligned && t->n_warps > 1;
+}
+
+static bool is_wgmma_fence(const Op *op)
+{
+    return !strcmp(op_attr_str(op, "first", ""), "wgmma_fence_1");
+}
+
+static bool assign_named(Op *op, void *user)
+{
+    Lower *L = user;
+    if (op->code != OP_par_fence || is_wgmma_fence(op))
+        return true;
+    const ThreadSet *t = par_threads(L->pi, op);
+    if (!t || !wants_named_barrier(t) || named_barrier(L, t))
+        return true;
+    int64_t next = 1;
+    for (size_t i = 0; i < L->named.len; i++) {
+        const NamedBarrier *n = &L->named.data[i];
+        next += (n->cover_hi - n->cover_lo) / n->n_warps;
+    }
+    NamedBarrier made = { t->cover_lo, t->cover_hi, t->n_warps, next };
+    VEC_PUSH(L->scratch, &L->named, made);
+    if (next + (t->cover_hi - t->cover_lo) / t->n_warps > NAMED_BARRIERS)
+        lower_error(L, op->loc, "named-barrier",
+                    "this Fence would need more than the 15 named barriers "
+                    "that a CTA has beside barrier 0");
+    return true;
+}
+
+bool sync_prepare(Lower *L)
+{
+    op_walk(L->dev->op, assign_named, L);
+    return !L->failed;
+}
+
+/* ---- Fence -------------------------------------------------------------------------- */
+
+static void emit_named_barrier(Lower *L, const ThreadSet *t)
+{
+    ExprCtx *x = L->m->exprs;
+    const NamedBarrier *n = named_barrier(L, t);
+    const Affine *which = affine_floordiv(
+        x, affine_add_const(x, t->warp_lo, -t->cover_lo), t->n_warps);
+    int64_t fixed = 0;
+    bool constant = affine_is_const(which, &fixed);
+    Op *op = emit(L, OP_async_barrier_cta_sync, constant ? 0 : 1, 0, 0);
+    op_set_int(L->m, op, "id", n->id + (constant ? fixed : 0));
+    op_set_int(L->m, op, "threads", 32 * t->n_warps);
+    if (!constant)
+        op->operands[0] = opnd_index(which);
+}
+
+static void emit_cta_wide(Lower *L)
+{
+    Op *op = emit(L, OP_async_barrier_cta_sync, 0, 0, 0);
+    op_set_int(L->m, op, "id", 0);
+    op_set_int(L->m, op, "threads", L->dev->block_dim);
+}
+
+static void emit_thread_sync(Lower *L, Op *op, const ThreadSet *t)
+{
+    if (t->kind == THREADS_one)
+        return;
+    if (t->kind == THREADS_warp)
+        emit(L, OP_async_warp_sync, 0, 0, 0);
+    else if (t->kind == THREADS_cta)
+        emit_cta_wide(L);
+    else if (t->kind == THREADS_cluster) {
+        emit(L, OP_async_barrier_cluster_arrive, 0, 0, 0);
+        emit(L, OP_async_barrier_cluster_wait, 0, 0, 0);
+    } else if (wants_named_barrier(t))
+        emit_named_barrier(L, t);
+    else
+        lower_error(L, op->loc, "unit",
+                    "Fence collective unit matched no known case: %lld "
+                    "threads that are no contiguous, aligned set of warps, "
+                    "no CTA and no cluster", (long long)t->threads);
+}
+
+/* Fragments that other instructions than wgmma may have written are passed
+ * through, so that they are written before the fence. */
+static void lower_wgmma_fence(Lower *L)
+{
+    FragPtrVec frags = { 0 };
+    for (size_t i = 0; i < L->frags.len; i++) {
+        Frag *f = L->frags.data[i];
+        bool written = f->value && f->live->kind == COND_true &&
+                       !f->never_written && f->value->def &&
+                       f->value->def->code == OP_async_frag_insert;
+        if (written)
+            VEC_PUSH(L->scratch, &frags, f);
+    }
+    unsigned n = (unsigned)frags.len;
+    Op *op = emit(L, OP_async_wgmma_fence, n, n, 0);
+    for (unsigned i = 0; i < n; i++) {
+        Frag *f = frags.data[i];
+        op->operands[i] = opnd_value(f->value);
+        frag_set(L, f, op_set_result(L->m, op, i, f->type, NULL));
+    }
+}
+
+void lower_fence(Lower *L, Op *op)
+{
+    const char *first = op_attr_str(op, "first", "");
+    const char *second = op_attr_str(op, "second", "");
+    const ThreadSet *t = par_threads(L->pi, op);
+    if (!t) {
+        lower_error(L, op->loc, "lowering", "this Fence was not analysed");
+        return;
+    }
+    if (is_wgmma_fence(op)) {
+        lower_wgmma_fence(L);
+        return;
+    }
+    if (!within(first, "cuda_in_order")) {
+        if (!within(first, "Sm80_generic")) {
+            lower_error(L, op->loc, "timeline",
+                        "Fence first sync-tl %s not supported (we allow "
+                        "Sm80_generic)", first);
+            return;
+        }
+        emit(L, OP_async_cp_async_wait_all, 0, 0, 0);
+    }
+    bool proxy = !within(first, "cuda_temporal") && sees_async_proxy(second);
+    if (proxy)
+        emit(L, OP_async_fence_proxy, 0, 0, 0);
+    emit_thread_sync(L, op, t);
+    if (proxy && t->kind != THREADS_one)
+        emit(L, OP_async_fence_proxy, 0, 0, 0);
+}
+
+/* ---- Arrive -------------------------------------------------------------------------- */
+
+/* The barrier element of this CTA: the home expression, distributed dimensions
+ * dropped, its ring dimension as a ring. */
+Access *lower_barrier(Lower *L, const ParSync *s)
+{
+    Value *object = smem_object(L, s->barrier)->object;
+    Access *a = access_new(L->m, object);
+    for (unsigned i = s->n_dist; i < s->barrier->type->rank; i++) {
+        AccessDim *d = &a->dims[i - s->n_dist];
+        if ((int)i == s->barrier->ring_dim)
+            *d = ring_dim(L, s->barrier, s->home[i]);
+        else
+            *d = (AccessDim){ .kind = DIM_point,
+                              .lo = to_kernel(L, s->home[i]) };
+    }
+    return a;
+}
+
+void set_cta_xor(Lower *L, Op *op, const ParSync *s)
+{
+    if (s->n_xor == 1 && s->xors[0] == 0)
+        return;
+    Param *items = ARENA_ARRAY(L->scratch, Param, s->n_xor);
+    for (unsigned i = 0; i < s->n_xor; i++)
+        items[i] = (Param){ .kind = PARAM_int, .i = s->xors[i] };
+    op_set_param(L->m, op, "cta_xor",
+                 &(Param){ .kind = PARAM_tuple, .n = s->n_xor,
+                           .items = items });
+}
+
+static bool quiet_warps(Lower *L, const ThreadSet *t)
+{
+    return t->warp_aligned &&
+           !warps_touch_memory(L, t->cover_lo, t->cover_hi);
+}
+
+static void arrive_mbarrier(Lower *L, Op *op, const ParSync *s,
+                            const ThreadSet *t)
+{
+    const char *first = op_attr_str(op, "first", "");
+    Access *a = lower_barrier(L, s);
+    if (is_cp_async(first)) {
+        emit(L, OP_async_cp_async_mbarrier_arrive, 1, 0, 0)->operands[0] =
+            opnd_access(a);
+        return;
+    }
+    BarrierUse use = barrier_use(L, s->barrier);
+    if (use.to_async_proxy && !within(first, "cuda_temporal"))
+        emit(L, OP_async_fence_proxy, 0, 0, 0);
+    Block *outer = L->out;
+    if (use.by_warp) {
+        if (!quiet_warps(L, t))
+            emit(L, OP_async_warp_sync, 0, 0, 0);
+        L->out = emit_elect(L);
+    }
+    Op *arrive = emit(L, OP_async_mbarrier_arrive, 1, 0, 0);
+    arrive->operands[0] = opnd_access(a);
+    set_cta_xor(L, arrive, s);
+    L->out = outer;
+}
+
+void lower_arrive(Lower *L, Op *op)
+{
+    const ParSync *s = par_sync(L->pi, op);
+    const ThreadSet *t = par_threads(L->pi, op);
+    if (!s || !t) {
+        lower_error(L, op->loc, "lowering", "this Arrive was not analysed");
+        return;
+    }
+    Block *outer = L->out;
+    switch (s->mechanism->barrier) {
+    case BARRIER_mbarrier:
+        arrive_mbarrier(L, op, s, t);
+        break;
+    case BARRIER_cp_async_group:
+        emit(L, OP_async_cp_async_commit_group, 0, 0, 0);
+        break;
+    case BARRIER_bulk_group:
+        L->out = emit_elect(L);
+        emit(L, OP_async_bulk_commit_group, 0, 0, 0);
+        L->out = outer;
+        break;
+    case BARRIER_wgmma_group:
+        emit(L, OP_async_wgmma_commit_group, 0, 0, 0);
+        L->commits++;
+        break;
+    case BARRIER_cluster:
+        emit(L, OP_async_barrier_cluster_arrive, 0, 0, 0);
+        break;
+    case BARRIER_none:
+        lower_error(L, op->loc, "barrier", "'%s' is not a barrier mechanism",
+                    s->mechanism->ref->name);
+    }
+}
+
+/* ---- Await ---------------------------------------------------------------------------- */
+
+static void await_mbarrier(Lower *L, Op *op, const ParSync *s,
+                           const ThreadSet *t)
+{
+    const char *second = op_attr_str(op, "second", "");
+    Access *a = lower_barrier(L, s);
+    Block *outer = L->out;
+    if (quiet_warps(L, t))
+        L->out = emit_elect(L);
+    emit(L, OP_async_mbarrier_wait, 1, 0, 0)->operands[0] = opnd_access(a);
+    BarrierUse use = barrier_use(L, s->barrier);
+    const char *first = use.arrive ? op_attr_str(use.arrive, "first", "") : "";
+    if (sees_async_proxy(second) && !within(first, "cuda_temporal"))
+        emit(L, OP_async_fence_proxy, 0, 0, 0);
+    L->out = outer;
+}
+
+/* Fragments whose wgmma is complete once at most n groups are pending: all in
+ * flight when n is 0; otherwise those of this straight-line stretch with more
+ * than n commits after them. */
+static bool completes(const Lower *L, const Frag *f, int64_t n)
+{
+    if (!f->in_flight || !f->value)
+        return false;
+    if (n == 0)
+        return true;
+    return f->flight_block == L->out &&
+           (int64_t)(L->commits - f->flight_commit) > n;
+}
+
+static void await_wgmma(Lower *L, int64_t n)
+{
+    FragPtrVec frags = { 0 };
+    for (size_t i = 0; i < L->frags.len; i++)
+        if (completes(L, L->frags.data[i], n))
+            VEC_PUSH(L->scratch, &frags, L->frags.data[i]);
+    unsigned k = (unsigned)frags.len;
+    Op *wait = emit(L, OP_async_wgmma_wait_group, k, k, 0);
+    op_set_int(L->m, wait, "n", n);
+    for (unsigned i = 0; i < k; i++) {
+        Frag *f = frags.data[i];
+        wait->operands[i] = opnd_value(f->value);
+        f->value = op_set_result(L->m, wait, i, f->type, NULL);
+        f->in_flight = false;
+    }
+}
+
+static void await_bulk(Lower *L, Op *op, const ThreadSet *t, int64_t n)
+{
+    Block *outer = L->out;
+    L->out = emit_elect(L);
+    Op *wait = emit(L, OP_async_bulk_wait_group, 0, 0, 0);
+    op_set_int(L->m, wait, "n", n);
+    if (within(op_attr_str(op, "second", ""), "cuda_temporal"))
+        op_set_bool(L->m, wait, "read", true);
+    L->out = outer;
+    if (!quiet_warps(L, t))
+        emit(L, OP_async_warp_sync, 0, 0, 0);
+}
+
+void lower_await(Lower *L, Op *op)
+{
+    const ParSync *s = par_sync(L->pi, op);
+    const ThreadSet *t = par_threads(L->pi, op);
+    int64_t n = op_attr_int(op, "n", 0);
+    if (!s || !t) {
+        lower_error(L, op->loc, "lowering", "this Await was not analysed");
+        return;
+    }
+    switch (s->mechanism->barrier) {
+    case BARRIER_mbarrier:
+        await_mbarrier(L, op, s, t);
+        break;
+    case BARRIER_cp_async_group:
+        op_set_int(L->m, emit(L, OP_async_cp_async_wait_group, 0, 0, 0), "n",
+                   n);
+        break;
+    case BARRIER_bulk_group:
+        await_bulk(L, op, t, n);
+        break;
+    case BARRIER_wgmma_group:
+        await_wgmma(L, n);
+        break;
+    case BARRIER_cluster:
+        emit(L, OP_async_barrier_cluster_wait, 0, 0, 0);
+        break;
+    case BARRIER_none:
+        lower_error(L, op->loc, "barrier", "'%s' is not a barrier mechanism",
+                    s->mechanism->ref->name);
+    }
+}
