@@ -197,7 +197,8 @@ static void first_var(VarId v, void *user)
 
 static const char *cond_text(Lower *L, const Cond *c)
 {
-    ExprNames names = { plain_var, plain_tensor, L, true };
+    ExprNames names = { .var = plain_var, .tensor = plain_tensor, .user = L,
+                        .exo = true };
     StrBuf b = { 0 };
     cond_print(&b, L->m->exprs, c, &names, 0);
     char *text = arena_strdup(L->scratch, strbuf_text(&b));
