@@ -4,6 +4,7 @@
  * zeroed before they are filled, so that padding never tells two apart. */
 #include "ir/ir.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static Param param_clean(Ctx *ctx, const Param *p)
@@ -69,10 +70,16 @@ const Param *param_find(unsigned n, const Param *params, const char *name)
     return NULL;
 }
 
+/* With as few digits as read back to the same number. */
 static void float_print(StrBuf *out, double f)
 {
     size_t at = out->len;
-    strbuf_addf(out, "%.17g", f);
+    for (int digits = 1; digits <= 17; digits++) {
+        out->len = at;
+        strbuf_addf(out, "%.*g", digits, f);
+        if (digits == 17 || strtod(out->data + at, NULL) == f)
+            break;
+    }
     if (!strpbrk(out->data + at, ".einf"))
         strbuf_add(out, ".0");
 }
