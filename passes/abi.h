@@ -12,8 +12,8 @@
  *                         else the elements by value, row-major, dense
  *   tensor map            128 bytes, aligned to 64
  *
- * A launch gives `smem_bytes` of dynamic shared memory, which starts at a
- * multiple of 1024 (the kernel traps where it does not), blockDim threads in
+ * A launch gives exactly `smem_bytes` of dynamic shared memory (the kernel asks
+ * for alignment to 1024, and has no other shared memory), blockDim threads in
  * x, and clusterDim blocks of x a cluster; the grid is a multiple of
  * clusterDim. The host checks, since index arithmetic relies on it, that
  * controls and strides are within the limit above, and that no async.tasks

@@ -1,0 +1,240 @@
+/* async.instr: the PTX of a library entry with its operands put in.
+ *
+ * A memory operand is its address (32 bits in shared memory, swizzled; 64 in
+ * global), an index its value in 32 bits, a register operand its registers.
+ * Registers that the entry writes are outputs, tied to inputs unless every
+ * element is written first. */
+#include "codegen/llvm_emit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The numbers of one operand's registers in the text: first, how many. */
+typedef struct Place {
+    unsigned first, n;
+} Place;
+
+static const char *letter_of(LLVMTypeRef type)
+{
+    switch (LLVMGetTypeKind(type)) {
+    case LLVMFloatTypeKind:
+        return "f";
+    case LLVMDoubleTypeKind:
+        return "d";
+    case LLVMPointerTypeKind:
+        return "l";
+    case LLVMIntegerTypeKind:
+        return LLVMGetIntTypeWidth(type) == 64   ? "l"
+               : LLVMGetIntTypeWidth(type) == 32 ? "r"
+                                                 : "h";
+    default:
+        return "h";
+    }
+}
+
+/* PTX has no 8-bit registers: a byte travels in 16 bits. */
+static bool is_byte(LLVMTypeRef type)
+{
+    return LLVMGetTypeKind(type) == LLVMIntegerTypeKind &&
+           LLVMGetIntTypeWidth(type) == 8;
+}
+
+static bool is_written(const Instr *in, const Op *op, unsigned i)
+{
+    return op->operands[i].kind == OPND_value &&
+           (in->params[i].flags & (ACC_WRITE | ACC_REDUCE)) != 0;
+}
+
+static bool add_outputs(Emit *e, const Op *op, const Instr *in, Asm *a,
+                        Place *place)
+{
+    unsigned n_written = 0;
+    for (unsigned i = 0; i < in->n_params; i++) {
+        if (!is_written(in, op, i))
+            continue;
+        const Type *t = op->operands[i].u.value->type;
+        LLVMTypeRef type = emit_part_type(e, t);
+        type = is_byte(type) ? e->i16 : type;
+        place[i].n = emit_type_parts(t);
+        for (unsigned k = 0; k < place[i].n; k++) {
+            unsigned at = asm_out(a, letter_of(type), type);
+            place[i].first = k == 0 ? at : place[i].first;
+        }
+        n_written++;
+    }
+    if (n_written != op->n_results)
+        return emit_error(e, op, "must have a result for each register "
+                          "operand written, %u, but has %u", n_written,
+                          op->n_results);
+    return true;
+}
+
+static LLVMValueRef address_operand(Emit *e, const Op *op, const Access *a)
+{
+    SharedAddr addr;
+    if (!emit_is_shared(e, a))
+        return emit_pointer(e, op, a);
+    if (!emit_shared_addr(e, op, a, &addr))
+        return NULL;
+    LLVMValueRef v = emit_shared_i32(e, &addr);
+    return emit_swizzle(e, v, addr.swizzle);
+}
+
+static LLVMValueRef single_operand(Emit *e, const Op *op, const Operand *o)
+{
+    LLVMValueRef v;
+    switch (o->kind) {
+    case OPND_access:
+        return address_operand(e, op, o->u.access);
+    case OPND_index:
+        return emit_index(e, op, o->u.index, 32);
+    case OPND_cond:
+        v = emit_cond(e, op, o->u.cond);
+        return v ? LLVMBuildZExt(e->b, v, e->i32, "") : NULL;
+    default:
+        return NULL;
+    }
+}
+
+static LLVMValueRef widened(Emit *e, LLVMValueRef v)
+{
+    return is_byte(LLVMTypeOf(v)) ? LLVMBuildZExt(e->b, v, e->i16, "") : v;
+}
+
+static void add_register_inputs(Emit *e, const Op *op, const Instr *in,
+                                unsigned i, Asm *a, Place *place)
+{
+    const EmitValue *ev = emit_value(e, op->operands[i].u.value);
+    bool written = is_written(in, op, i);
+    if (written && in->params[i].write_only)
+        return;
+    for (unsigned k = 0; k < ev->n; k++) {
+        LLVMValueRef v = widened(e, ev->parts[k]);
+        if (written) {
+            asm_tied(a, place[i].first + k, v);
+            continue;
+        }
+        unsigned at = asm_in(a, letter_of(LLVMTypeOf(v)), v);
+        place[i].first = k == 0 ? at : place[i].first;
+        place[i].n = ev->n;
+    }
+}
+
+static bool add_inputs(Emit *e, const Op *op, const Instr *in, Asm *a,
+                       Place *place)
+{
+    for (unsigned i = 0; i < in->n_params; i++) {
+        const Operand *o = &op->operands[i];
+        if (o->kind == OPND_value) {
+            add_register_inputs(e, op, in, i, a, place);
+            continue;
+        }
+        LLVMValueRef v = single_operand(e, op, o);
+        if (!v)
+            return false;
+        unsigned at = asm_in(a, letter_of(LLVMTypeOf(v)), v);
+        place[i] = (Place){ at, 1 };
+    }
+    return true;
+}
+
+/* The first alternative that the target has; its condition held when the
+ * instance was made. */
+static const Ptx *choose_ptx(Emit *e, const Instr *in)
+{
+    const char *arch = e->options->arch ? e->options->arch : "sm_90a";
+    long have = strncmp(arch, "sm_", 3) ? 0 : strtol(arch + 3, NULL, 10);
+    for (unsigned i = 0; i < in->n_ptx; i++) {
+        const char *needs = in->ptx[i].arch;
+        long least = needs && !strncmp(needs, "sm_", 3)
+                         ? strtol(needs + 3, NULL, 10)
+                         : 0;
+        if (least <= have)
+            return &in->ptx[i];
+    }
+    return NULL;
+}
+
+/* Literal text: a dollar would name an operand. */
+static void add_literal(StrBuf *out, const char *text)
+{
+    for (; *text; text++) {
+        if (*text == '$')
+            strbuf_addc(out, '$');
+        strbuf_addc(out, *text);
+    }
+}
+
+static bool add_text(Emit *e, const Op *op, const Instr *in, const Ptx *ptx,
+                     const Place *place, StrBuf *out)
+{
+    for (unsigned i = 0; i < ptx->n; i++) {
+        const PtxPiece *piece = &ptx->pieces[i];
+        if (piece->text) {
+            add_literal(out, piece->text);
+            continue;
+        }
+        const Place *p = &place[piece->param];
+        int64_t from = piece->reg < 0 ? 0 : piece->reg;
+        int64_t n = piece->reg == -2 ? p->n : 1;
+        if (from + n > p->n)
+            return emit_error(e, op, "of '%s': its PTX names register %lld of "
+                              "'%s', which has %u", in->name,
+                              (long long)from, in->params[piece->param].name,
+                              p->n);
+        for (int64_t k = 0; k < n; k++)
+            strbuf_addf(out, "%s$%lld", k ? ", " : "",
+                        (long long)(p->first + from + k));
+    }
+    return true;
+}
+
+static void take_results(Emit *e, const Op *op, const Instr *in,
+                         const Place *place, LLVMValueRef call)
+{
+    unsigned result = 0;
+    bool is_struct =
+        LLVMGetTypeKind(LLVMTypeOf(call)) == LLVMStructTypeKind;
+    for (unsigned i = 0; i < in->n_params; i++) {
+        if (!is_written(in, op, i))
+            continue;
+        LLVMTypeRef type = emit_part_type(e, op->operands[i].u.value->type);
+        LLVMValueRef *parts =
+            ARENA_ARRAY(e->arena, LLVMValueRef, place[i].n + 1);
+        for (unsigned k = 0; k < place[i].n; k++) {
+            unsigned at = place[i].first + k;
+            LLVMValueRef v =
+                is_struct ? LLVMBuildExtractValue(e->b, call, at, "") : call;
+            if (is_byte(type))
+                v = LLVMBuildTrunc(e->b, v, type, "");
+            parts[k] = v;
+        }
+        emit_set_value(e, op->results[result++], place[i].n, parts);
+    }
+}
+
+bool emit_instr(Emit *e, Op *op)
+{
+    const Instr *in = op_instr(e->m, op);
+    if (!in)
+        return emit_error(e, op, "calls an unknown instruction '%s'",
+                          op_attr_str(op, "callee", "?"));
+    if (op->n_operands != in->n_params)
+        return emit_error(e, op, "of '%s' must have %u operands, but has %u",
+                          in->name, in->n_params, op->n_operands);
+    const Ptx *ptx = choose_ptx(e, in);
+    if (!ptx)
+        return emit_error(e, op, "of '%s' has no PTX for this target",
+                          in->name);
+    Place *place = ARENA_ARRAY(e->arena, Place, in->n_params + 1);
+    Asm a = asm_new(e);
+    if (!add_outputs(e, op, in, &a, place) ||
+        !add_inputs(e, op, in, &a, place) ||
+        !add_text(e, op, in, ptx, place, &a.text)) {
+        asm_drop(&a);
+        return false;
+    }
+    LLVMValueRef call = asm_call(&a, ASM_EFFECT);
+    take_results(e, op, in, place, call);
+    return true;
+}
