@@ -11,23 +11,12 @@
 
 /* ---- dimensions --------------------------------------------------------------- */
 
-static const char *param_text(ParInfo *pi, const Param *p)
-{
-    if (!p)
-        return "no literal";
-    StrBuf b = {0};
-    param_print(&b, p);
-    const char *text = arena_strdup(pi->m->arena, strbuf_text(&b));
-    strbuf_free(&b);
-    return text;
-}
-
 static bool read_block_dim(ParInfo *pi, Op *op, int64_t *out)
 {
     const Param *p = op_attr_param(op, "blockDim");
     if (!p || p->kind != PARAM_int || p->i < 1 || p->i % 32) {
         par_error(pi, op, "device", "blockDim must be a positive multiple of "
-                  "32, found %s", param_text(pi, p));
+                  "32, found %s", par_text_param(pi->m, p));
         return false;
     }
     *out = p->i;
@@ -42,7 +31,7 @@ static bool read_cluster_dim(ParInfo *pi, Op *op, int64_t *out)
     const Param *p = op_attr_param(op, "clusterDim");
     if (!p || p->kind != PARAM_int || p->i < 1 || (p->i & (p->i - 1))) {
         par_error(pi, op, "device", "clusterDim must be a power of two, found "
-                  "%s", param_text(pi, p));
+                  "%s", par_text_param(pi->m, p));
         return false;
     }
     *out = p->i;
@@ -92,7 +81,7 @@ static bool read_regs(ParInfo *pi, Op *op, const Param *p, const char *role,
     if (p->kind != PARAM_int || p->i % 8 || p->i < 24 || p->i > 256) {
         Diag *d = par_error(pi, op, "device", "setmaxnreg of warps '%s' must "
                             "be a multiple of 8 in [24, 256], found %s", role,
-                            param_text(pi, p));
+                            par_text_param(pi->m, p));
         diag_fix(pi->ctx, d, "choose a multiple of 8 from 24 to 256");
         return false;
     }

@@ -29,10 +29,11 @@ static bool refuse(Deduction *d, const char *fmt, ...)
     Diag *e = par_error(pi, d->use->op, "distribution",
                         "Distributed memory deduction for %s failed: %s (use "
                         "%s)", par_text_value(a->value), text,
-                        par_text_access(pi, d->use->access));
-    diag_note(pi->ctx, e, a->op->loc, "%s is allocated here, native unit %s",
-              par_text_value(a->value),
-              par_text_unit(pi, d->alloc->native));
+                        par_text_access(pi->m, d->use->access));
+    diag_note(pi->ctx, e, a->op->loc, "%s: %s is allocated here, native unit "
+              "%s", par_text_value(a->value),
+              par_text_mem(pi->m, a->value->type->mem),
+              par_text_unit(pi->m, d->alloc->native));
     if (a->first_use)
         diag_note(pi->ctx, e, a->first_use->loc,
                   "its first use, which fixes the distribution, is here");
@@ -53,13 +54,13 @@ static void check_whole(ParInfo *pi, Op *op, const Tiling *t,
         Diag *e = par_error(pi, op, "distribution", "Missing threads to match "
                             "%s: %s of %s is allocated by %lld of %lld "
                             "threads on dims[%u], %s",
-                            par_text_unit(pi, native),
+                            par_text_unit(pi->m, native),
                             par_text_value(op->results[0]),
-                            par_text_mem(pi, op->results[0]->type->mem),
+                            par_text_mem(pi->m, op->results[0]->type->mem),
                             (long long)tile_dim_box(d), (long long)d->extent,
                             i, strbuf_text(&b));
         diag_fix(pi->ctx, e, "move the allocation out to a scope of whole %s",
-                 par_text_unit(pi, native));
+                 par_text_unit(pi->m, native));
         strbuf_free(&b);
         return;
     }
@@ -100,7 +101,7 @@ void par_dist_alloc(ParInfo *pi, Op *op, Scope *s)
         check_whole(pi, op, t, a->native);
     else
         par_error(pi, op, "distribution", "cannot match native unit %s of %s: "
-                  "%s", par_text_unit(pi, a->native), par_text_value(v), why);
+                  "%s", par_text_unit(pi->m, a->native), par_text_value(v), why);
 }
 
 /* ---- intervals of arguments -------------------------------------------------------- */
@@ -128,7 +129,7 @@ static bool spread_interval(Deduction *d, unsigned i, const UnitRef *ref)
     d->tiling = tiling_derive(tc, d->tiling, &r, &guard, &value, &why);
     if (!d->tiling)
         return refuse(d, "idx[%u] spread over %s: %s", i,
-                      par_text_unit(pi, ref), why);
+                      par_text_unit(pi->m, ref), why);
     d->synthetic[i] = tc->next_serial > before ? tc->next_serial : 0;
     d->iters[i] = (DistIter){ .tile_count = extent, .value = value,
                               .synthetic = true };
@@ -200,7 +201,7 @@ static bool check_subdivided(Deduction *d)
         StrBuf b = {0};
         tiling_print(&b, d->tiling);
         refuse(d, "Missing subdivision on dims[%u] to match %s: %s", i,
-               par_text_unit(d->pi, d->alloc->native), strbuf_text(&b));
+               par_text_unit(d->pi->m, d->alloc->native), strbuf_text(&b));
         strbuf_free(&b);
         return false;
     }
@@ -216,7 +217,7 @@ static const LoopFacts *index_loop(Deduction *d, unsigned i, VarId *iter)
     ParInfo *pi = d->pi;
     const AccessDim *dim = &d->use->access->dims[i];
     if (dim->kind != DIM_point || !affine_is_var(dim->lo, iter)) {
-        const char *text = par_text_affine(pi, dim->lo);
+        const char *text = par_text_affine(pi->m, dim->lo);
         if (dim->kind == DIM_interval)
             text = "an interval";
         refuse(d, "Expected single variable name, not %s, as idx[%u]", text,
@@ -227,7 +228,7 @@ static const LoopFacts *index_loop(Deduction *d, unsigned i, VarId *iter)
     const LoopFacts *f = loop ? ptr_map_get(&pi->loops, loop) : NULL;
     if (!f)
         refuse(d, "Expected cuda_threads-loop iterator, not %s, as idx[%u]",
-               par_text_affine(pi, dim->lo), i);
+               par_text_affine(pi->m, dim->lo), i);
     return f;
 }
 
@@ -237,7 +238,7 @@ static bool check_extent(Deduction *d, unsigned i, const char *name,
     int64_t extent;
     if (!affine_is_const(d->alloc->pub.value->shape[i], &extent))
         return refuse(d, "shape[%u] must be constant, found %s", i,
-                      par_text_affine(d->pi,
+                      par_text_affine(d->pi->m,
                                       d->alloc->pub.value->shape[i]));
     if (extent != count)
         return refuse(d, "%s.tile_count = %lld; must be %lld to match "

@@ -60,7 +60,7 @@ static bool loop_bounds(ParInfo *pi, Op *op, int64_t *hi)
     Diag *d = par_error(pi, op, "threads", "expected literal int value 0 for "
                         "lo and a positive literal int value for hi of %s "
                         "loop, found %s", name ? name : "_",
-                        par_text_loop(pi, op));
+                        par_text_loop(pi->m, op));
     diag_fix(pi->ctx, d, "rewrite the bounds with simplify, or make it a seq "
              "loop");
     return false;
@@ -85,8 +85,8 @@ static bool derive(ParInfo *pi, Op *op, Scope *s, TileRequest *r,
         StrBuf b = {0};
         tiling_print(&b, s->tiling);
         Diag *d = par_error(pi, op, "unit", "%s: %s (unit %s)",
-                            par_text_loop(pi, op), why,
-                            par_text_unit(pi, ref));
+                            par_text_loop(pi->m, op), why,
+                            par_text_unit(pi->m, ref));
         diag_note(pi->ctx, d, op->loc, "the threads here: %s",
                   strbuf_text(&b));
         strbuf_free(&b);
@@ -142,14 +142,14 @@ static bool warps_range(ParInfo *pi, Op *op, const int64_t *whole, int64_t *lo,
             *out[i] = p->i;
         } else if (given) {
             par_error(pi, op, "warps", "%s: %s must be an int",
-                      par_text_loop(pi, op), keys[i]);
+                      par_text_loop(pi->m, op), keys[i]);
             return false;
         } else if (whole) {
             *out[i] = i ? *whole : 0;
         } else {
             Diag *d = par_error(pi, op, "warps", "nested CudaWarps must "
                                 "define lo and hi explicitly: %s lacks %s ",
-                                par_text_loop(pi, op), keys[i]);
+                                par_text_loop(pi->m, op), keys[i]);
             diag_fix(pi->ctx, d, "write CudaWarps(lo, hi), counted from the "
                      "first warp of this scope");
             return false;
@@ -158,7 +158,7 @@ static bool warps_range(ParInfo *pi, Op *op, const int64_t *whole, int64_t *lo,
     if (*lo >= 0 && *lo < *hi)
         return true;
     par_error(pi, op, "warps", "%s: expected 0 <= lo < hi, found lo %lld and "
-              "hi %lld", par_text_loop(pi, op), (long long)*lo,
+              "hi %lld", par_text_loop(pi->m, op), (long long)*lo,
               (long long)*hi);
     return false;
 }
@@ -198,7 +198,7 @@ static bool enter_role(ParInfo *pi, Op *op, Scope *s, LoopFacts *f,
         unitref_get(pi->ctx, 1, "cuda_agnostic_intact_cta", 0, NULL);
     if (!par_matches_unit(pi, op, cta, &why)) {
         par_error(pi, op, "warps", "%s requires CTA not to be subdivided by "
-                  "parent cuda_threads loop: %s", par_text_loop(pi, op), why);
+                  "parent cuda_threads loop: %s", par_text_loop(pi->m, op), why);
         return false;
     }
     TileRequest r = { .by = op, .lo = role->lo, .hi = role->hi,
@@ -233,7 +233,7 @@ static bool enter_warps(ParInfo *pi, Op *op, Scope *s, LoopFacts *f)
         return false;
     if (top && r.hi > count) {
         par_error(pi, op, "warps", "%s is out-of-range: '%s' has %lld warps, "
-                  "found hi %lld", par_text_loop(pi, op), s->role,
+                  "found hi %lld", par_text_loop(pi->m, op), s->role,
                   (long long)count, (long long)r.hi);
         return false;
     }
@@ -305,10 +305,10 @@ static void walk_loop(ParInfo *pi, Op *op, Scope *s)
     } else if (!strcmp(mode, "tasks")) {
         par_error(pi, op, "tasks", "Invalid cuda_tasks: %s must stand "
                   "directly under CudaDeviceFunction, perfectly nested",
-                  par_text_loop(pi, op));
+                  par_text_loop(pi->m, op));
     } else {
         par_error(pi, op, "loop", "unexpected loop mode %s in %s", mode,
-                  par_text_loop(pi, op));
+                  par_text_loop(pi->m, op));
     }
 }
 

@@ -3,6 +3,7 @@
 #define EXO_PASSES_ANALYSIS_PAR_INTERNAL_H
 
 #include "passes/analysis/par_info.h"
+#include "passes/analysis/par_text.h"
 #include "passes/analysis/ptr_map.h"
 #include "passes/analysis/tiling.h"
 
@@ -88,14 +89,5 @@ bool par_dist_use(ParInfo *pi, AllocFacts *a, const DistUse *u, unsigned *n,
 
 /* par_sync.c */
 void par_sync_analyze(ParInfo *pi, Op *op, Scope *s);
-
-/* par_text.c: spellings for messages, in the module's arena. */
-const char *par_text_affine(ParInfo *pi, const Affine *e);
-const char *par_text_access(ParInfo *pi, const Access *a);
-const char *par_text_unit(ParInfo *pi, const UnitRef *u);
-const char *par_text_mem(ParInfo *pi, const MemRef *m);
-const char *par_text_value(const Value *v);
-/* `for w in cuda_threads(0, 4, unit=cuda_warp)`, `CudaWarps(0, 1)`. */
-const char *par_text_loop(ParInfo *pi, const Op *op);
 
 #endif

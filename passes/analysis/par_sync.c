@@ -22,7 +22,7 @@ typedef struct SyncUse {
 
 static const char *mechanism_text(const SyncUse *u)
 {
-    return par_text_mem(u->pi, u->alloc->pub.value->type->mem);
+    return par_text_mem(u->pi->m, u->alloc->pub.value->type->mem);
 }
 
 /* ---- home expression ---------------------------------------------------------------- */
@@ -59,7 +59,7 @@ static bool may_multicast(SyncUse *u)
     Diag *d = par_error(u->pi, u->op, "barrier", "Unsupported multicast: %s of "
                         "%s must be a point, not an interval, in %s", u->what,
                         mechanism_text(u),
-                        par_text_access(u->pi, u->exprs[0]));
+                        par_text_access(u->pi->m, u->exprs[0]));
     diag_fix(u->pi->ctx, d, "index every dimension of %s by a point",
              par_text_value(u->alloc->pub.value));
     return false;
@@ -79,8 +79,8 @@ static bool home_point(SyncUse *u, unsigned i, AccessDim *out)
             par_error(u->pi, u->op, "barrier", "%s of %s: mismatched points, "
                       "idx[%u] is %s and %s", u->what,
                       par_text_value(u->alloc->pub.value), i,
-                      par_text_affine(u->pi, out->lo),
-                      par_text_affine(u->pi, d->lo));
+                      par_text_affine(u->pi->m, out->lo),
+                      par_text_affine(u->pi->m, d->lo));
             return false;
         }
     }
@@ -105,8 +105,8 @@ static bool whole_intervals(SyncUse *u, const Access *a)
              d->len == a->base->shape[i]))
             continue;
         par_error(u->pi, u->op, "barrier", "%s: expected idx[%u]=0:%s, found "
-                  "%s", u->what, i, par_text_affine(u->pi, a->base->shape[i]),
-                  par_text_access(u->pi, a));
+                  "%s", u->what, i, par_text_affine(u->pi->m, a->base->shape[i]),
+                  par_text_access(u->pi->m, a));
         return false;
     }
     return true;
@@ -147,10 +147,10 @@ static bool check_convergence(SyncUse *u, unsigned i)
         if (!bad)
             continue;
         const char *by = p->code == OP_ctl_if ? "an if"
-                                              : par_text_loop(u->pi, p);
+                                              : par_text_loop(u->pi->m, p);
         Diag *d = par_error(u->pi, u->op, "barrier", "multicasted %s fails "
                             "convergence requirement due to %s",
-                            par_text_affine(u->pi, u->home->dims[i].lo), by);
+                            par_text_affine(u->pi->m, u->home->dims[i].lo), by);
         diag_note(u->pi->ctx, d, p->loc, "it stands here");
         diag_fix(u->pi->ctx, d, "move it outside of the loop over CTAs");
         return false;
@@ -210,7 +210,7 @@ static bool reach(SyncUse *u, const Access *a, uint32_t *mask)
             !is_power_of_2(it->tile_count)) {
             par_error(u->pi, u->op, "barrier", "cannot multicast %s over %lld "
                       "CTAs %lld threads apart: both must be powers of two "
-                      "of CTAs", par_text_access(u->pi, a),
+                      "of CTAs", par_text_access(u->pi->m, a),
                       (long long)it->tile_count, (long long)it->pitch);
             return false;
         }
@@ -249,7 +249,7 @@ static bool check_unit(SyncUse *u)
         return true;
     par_error(u->pi, u->op, "unit", "%s of %s requires %s: %s; executed by "
               "%lld threads", u->what, mechanism_text(u),
-              par_text_unit(u->pi, ref), why,
+              par_text_unit(u->pi->m, ref), why,
               (long long)tiling_threads(u->scope->tiling));
     return false;
 }
@@ -327,7 +327,7 @@ static bool read_trailing(SyncUse *u)
     if (!in->trailing_mechanism || found == u->n_units)
         return true;
     par_error(u->pi, u->op, "barrier", "#intervals in barrier %s wrong: %s "
-              "takes %u, found %u", par_text_access(u->pi, u->exprs[0]),
+              "takes %u, found %u", par_text_access(u->pi->m, u->exprs[0]),
               in->name, u->n_units, found);
     return false;
 }

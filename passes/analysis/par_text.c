@@ -1,10 +1,10 @@
-/* Spellings of what a message names, as the .exo text has them. */
-#include "passes/analysis/par_internal.h"
+/* Spellings for messages, through the printers of the IR. */
+#include "passes/analysis/par_text.h"
 
 static const char *var_name(const ExprNames *n, VarId v)
 {
-    const ParInfo *pi = n->user;
-    const char *name = var_get(pi->m->exprs, v)->name;
+    const Module *m = n->user;
+    const char *name = var_get(m->exprs, v)->name;
     return name ? name : "_";
 }
 
@@ -14,33 +14,33 @@ static const char *tensor_name(const ExprNames *n, const void *value)
     return par_text_value(value);
 }
 
-static ExprNames names_of(ParInfo *pi)
+static ExprNames names_of(Module *m)
 {
-    return (ExprNames){ .var = var_name, .tensor = tensor_name, .user = pi,
+    return (ExprNames){ .var = var_name, .tensor = tensor_name, .user = m,
                         .exo = true };
 }
 
-static const char *keep(ParInfo *pi, StrBuf *b)
+static const char *keep(Module *m, StrBuf *b)
 {
-    const char *text = arena_strdup(pi->m->arena, strbuf_text(b));
+    const char *text = arena_strdup(m->arena, strbuf_text(b));
     strbuf_free(b);
     return text;
 }
 
-static void add_affine(ParInfo *pi, StrBuf *b, const Affine *e)
+static void add_affine(Module *m, StrBuf *b, const Affine *e)
 {
-    ExprNames names = names_of(pi);
+    ExprNames names = names_of(m);
     if (e)
-        affine_print(b, pi->m->exprs, e, &names, 0);
+        affine_print(b, m->exprs, e, &names, 0);
     else
         strbuf_add(b, "?");
 }
 
-const char *par_text_affine(ParInfo *pi, const Affine *e)
+const char *par_text_affine(Module *m, const Affine *e)
 {
     StrBuf b = {0};
-    add_affine(pi, &b, e);
-    return keep(pi, &b);
+    add_affine(m, &b, e);
+    return keep(m, &b);
 }
 
 const char *par_text_value(const Value *v)
@@ -48,36 +48,61 @@ const char *par_text_value(const Value *v)
     return v && v->name ? v->name : "_";
 }
 
-const char *par_text_access(ParInfo *pi, const Access *a)
+const char *par_text_access(Module *m, const Access *a)
 {
     StrBuf b = {0};
     strbuf_add(&b, par_text_value(a->base));
     for (unsigned i = 0; i < a->rank; i++) {
         strbuf_add(&b, i ? ", " : "[");
-        add_affine(pi, &b, a->dims[i].lo);
+        add_affine(m, &b, a->dims[i].lo);
         if (a->dims[i].kind == DIM_interval) {
             strbuf_addc(&b, ':');
-            add_affine(pi, &b, affine_add(pi->m->exprs, a->dims[i].lo,
+            add_affine(m, &b, affine_add(m->exprs, a->dims[i].lo,
                                           a->dims[i].len));
         }
     }
     if (a->rank)
         strbuf_addc(&b, ']');
-    return keep(pi, &b);
+    return keep(m, &b);
 }
 
-const char *par_text_unit(ParInfo *pi, const UnitRef *u)
+const char *par_text_unit(Module *m, const UnitRef *u)
 {
     StrBuf b = {0};
     unitref_print(&b, u);
-    return keep(pi, &b);
+    return keep(m, &b);
 }
 
-const char *par_text_mem(ParInfo *pi, const MemRef *m)
+const char *par_text_mem(Module *m, const MemRef *mem)
 {
     StrBuf b = {0};
-    memref_print(&b, m, false);
-    return keep(pi, &b);
+    if (mem)
+        memref_print(&b, mem, false);
+    else
+        strbuf_add(&b, "no memory");
+    return keep(m, &b);
+}
+
+const char *par_text_param(Module *m, const Param *p)
+{
+    StrBuf b = {0};
+    if (p)
+        param_print(&b, p);
+    else
+        strbuf_add(&b, "no literal");
+    return keep(m, &b);
+}
+
+const char *par_text_shape(Module *m, const Value *v, unsigned first)
+{
+    StrBuf b = {0};
+    strbuf_addc(&b, '[');
+    for (unsigned i = first; i < v->type->rank; i++) {
+        strbuf_add(&b, i > first ? ", " : "");
+        add_affine(m, &b, v->shape[i]);
+    }
+    strbuf_addc(&b, ']');
+    return keep(m, &b);
 }
 
 static void add_warps(StrBuf *b, const Op *op)
@@ -98,26 +123,26 @@ static void add_warps(StrBuf *b, const Op *op)
     strbuf_addc(b, ')');
 }
 
-const char *par_text_loop(ParInfo *pi, const Op *op)
+const char *par_text_loop(Module *m, const Op *op)
 {
     StrBuf b = {0};
     if (op->code == OP_par_warps) {
         add_warps(&b, op);
-        return keep(pi, &b);
+        return keep(m, &b);
     }
     const char *mode = op_attr_str(op, "mode", "seq");
-    const char *name = var_get(pi->m->exprs, op->blocks[0]->args[0].var)->name;
+    const char *name = var_get(m->exprs, op->blocks[0]->args[0].var)->name;
     strbuf_addf(&b, "for %s in %s%s(", name ? name : "_",
                 op->code == OP_ctl_for && (mode[0] == 't') ? "cuda_" : "",
                 mode);
-    add_affine(pi, &b, op->operands[0].u.index);
+    add_affine(m, &b, op->operands[0].u.index);
     strbuf_add(&b, ", ");
-    add_affine(pi, &b, op->operands[1].u.index);
+    add_affine(m, &b, op->operands[1].u.index);
     const Attr *unit = op_attr(op, "unit");
     if (unit && unit->kind == ATTR_unit) {
         strbuf_add(&b, ", unit=");
         unitref_print(&b, unit->unit);
     }
     strbuf_addc(&b, ')');
-    return keep(pi, &b);
+    return keep(m, &b);
 }

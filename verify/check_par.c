@@ -1,0 +1,71 @@
+/* check-par as a whole: the analysis of the device functions, then each group
+ * of rules over the procedure. All of them run, so that one run shows every
+ * fault. */
+#include "verify/check_par_internal.h"
+
+Diag *pc_error(ParCheck *c, const Op *at, const char *code, const char *fmt,
+               ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    const char *text = arena_vprintf(c->m->arena, fmt, ap);
+    va_end(ap);
+    c->ok = false;
+    return diag_error(c->ctx, at->loc, code, "%s", text);
+}
+
+bool pc_on_device(const Op *op)
+{
+    for (const Op *p = op_parent(op); p; p = op_parent(p))
+        if (p->code == OP_par_device)
+            return true;
+    return false;
+}
+
+const Mem *pc_mem(const ParCheck *c, Value *v)
+{
+    const MemRef *ref = value_root(v)->type->mem;
+    return ref && c->m->lib ? lib_mem_find(c->m->lib, ref) : NULL;
+}
+
+/* R has no size and no arithmetic of its own. */
+static void check_generic(ParCheck *c, const Op *at, const Value *v)
+{
+    if (!v || v->type->elem != TY_R)
+        return;
+    Diag *d = pc_error(c, at, "type", "the type R of %s is not resolved",
+                       par_text_value(v));
+    diag_fix(c->ctx, d, "give %s a scalar type, such as f32",
+             par_text_value(v));
+}
+
+static bool check_generics(Op *op, void *user)
+{
+    ParCheck *c = user;
+    if (op->code == OP_mem_alloc)
+        check_generic(c, op, op->results[0]);
+    return true;
+}
+
+CheckResult check_par(Ctx *ctx, Module *m, Op *proc)
+{
+    ParCheck c = { .ctx = ctx, .m = m, .proc = proc, .ok = true };
+    c.pi = par_analyze(ctx, m, proc);
+    const Block *params = proc->blocks[0];
+    for (unsigned i = 0; i < params->n_args; i++)
+        check_generic(&c, proc, params->args[i].value);
+    op_walk(proc, check_generics, &c);
+    check_par_scopes(&c);
+    check_par_memories(&c);
+    check_par_maps(&c);
+    check_par_args(&c);
+    check_par_barriers(&c);
+    check_par_syncs(&c);
+    check_par_solitary(&c);
+    bool ok = c.ok && par_ok(c.pi);
+    return (CheckResult){ .check = "check-par",
+                          .proc = op_attr_str(proc, "name", "_"),
+                          .verdict = ok ? VERDICT_proved : VERDICT_refuted,
+                          .scope = "all sizes",
+                          .version = CHECK_PAR_VERSION };
+}

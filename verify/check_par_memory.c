@@ -1,0 +1,356 @@
+/* What an allocation may look like: constant shapes on the device, packed
+ * dimensions, managed rings and their guards; and that the shared memory of a
+ * CTA is enough. */
+#include "verify/check_par_internal.h"
+
+/* ---- shapes -------------------------------------------------------------------------- */
+
+static bool is_const_dim(const Value *v, unsigned i, int64_t *out)
+{
+    return affine_is_const(v->shape[i], out);
+}
+
+static void check_constant_shape(ParCheck *c, const Op *op, const Value *v,
+                                 const Mem *mem, unsigned first)
+{
+    for (unsigned i = first; i < v->type->rank; i++) {
+        int64_t n;
+        if ((int)i == v->ring_dim || is_const_dim(v, i, &n))
+            continue;
+        Diag *d = pc_error(c, op, "memory", "%s: %s requires constant shape, "
+                           "found %s", par_text_value(v),
+                           par_text_mem(c->m, mem->ref),
+                           par_text_shape(c->m, v, first));
+        diag_fix(c->ctx, d, "use a literal extent, or make the dimension a "
+                 "managed ring buffer");
+        return;
+    }
+}
+
+static void check_packed(ParCheck *c, const Op *op, const Value *v,
+                         const Mem *mem)
+{
+    if (v->type->rank < mem->packed) {
+        pc_error(c, op, "memory", "%s: %s must be at least %u-dimensional, "
+                 "found %u dimensions", par_text_value(v),
+                 par_text_mem(c->m, mem->ref), mem->packed, v->type->rank);
+        return;
+    }
+    unsigned first = v->type->rank - mem->packed;
+    for (unsigned i = 0; i < mem->packed; i++) {
+        int64_t n;
+        if (!is_const_dim(v, first + i, &n)) {
+            pc_error(c, op, "memory", "%s: Required constant packed tensor "
+                     "shape for %s, found %s", par_text_value(v),
+                     par_text_mem(c->m, mem->ref),
+                     par_text_shape(c->m, v, first));
+            return;
+        }
+        if (mem->packed_shape && n != mem->packed_shape[i]) {
+            pc_error(c, op, "memory", "%s: packed tensor shape not supported "
+                     "by %s: expected %lld for its %s dimension, found %lld",
+                     par_text_value(v), par_text_mem(c->m, mem->ref),
+                     (long long)mem->packed_shape[i],
+                     i + 1 == mem->packed ? "last" : "next to last",
+                     (long long)n);
+            return;
+        }
+    }
+}
+
+static void check_elem(ParCheck *c, const Op *op, const Value *v,
+                       const Mem *mem)
+{
+    for (unsigned i = 0; i < mem->n_elems; i++)
+        if (mem->elems[i] == v->type->elem)
+            return;
+    if (mem->n_elems)
+        pc_error(c, op, "memory", "%s: %s does not hold elements of type %s",
+                 par_text_value(v), par_text_mem(c->m, mem->ref),
+                 scalar_type_name(v->type->elem));
+}
+
+/* ---- managed rings ---------------------------------------------------------------------- */
+
+static void check_guard(ParCheck *c, const Op *op, const Value *v)
+{
+    const Value *g = v->ring_guard;
+    const char *name = par_text_value(v);
+    if (!g) {
+        Diag *d = pc_error(c, op, "ring", "managed ring buffer %s must say "
+                           ".ring_guarded_by(barrier)", name);
+        diag_fix(c->ctx, d, "name the barrier that says when a slot may be "
+                 "written again");
+        return;
+    }
+    if (g->type->kind != TK_barrier)
+        pc_error(c, op, "ring", "%s: ring_guarded_by requires barrier type, "
+                 "%s is none", name, par_text_value(g));
+    else if (g->type->rank > v->type->rank)
+        pc_error(c, op, "ring", "%s: its guard %s has more dimensions, %u "
+                 "against %u", name, par_text_value(g), g->type->rank,
+                 v->type->rank);
+    else if (g->ring_dim != v->ring_dim)
+        pc_error(c, op, "ring", "%s: its guard %s has the managed ring buffer "
+                 "dimension at index %d, not %d", name, par_text_value(g),
+                 g->ring_dim, v->ring_dim);
+}
+
+static void check_barrier_ring(ParCheck *c, const Op *op, const Value *v,
+                               const Mem *mem, unsigned n_dist)
+{
+    if (v->ring_guard)
+        pc_error(c, op, "ring", "barrier %s must not say .ring_guarded_by",
+                 par_text_value(v));
+    if (mem->barrier != BARRIER_mbarrier)
+        return;
+    if (v->ring_dim < 0 || (unsigned)v->ring_dim < n_dist) {
+        Diag *d = pc_error(c, op, "ring", "%s: %s: missing (non-distributed) "
+                           "managed ring buffer dimension (@ ring_buffer_by)",
+                           par_text_value(v), par_text_mem(c->m, mem->ref));
+        diag_fix(c->ctx, d, "write one extent as `n @ (ring_buffer_by("
+                 "depth=d))`, d = 1 for a single slot");
+    } else if (mem->pre_arrive > v->ring_depth) {
+        pc_error(c, op, "ring", "%s: pre-arrive %lld exceeds ring_depth %lld",
+                 par_text_value(v), (long long)mem->pre_arrive,
+                 (long long)v->ring_depth);
+    }
+}
+
+static void check_ring(ParCheck *c, const Op *op, const Value *v,
+                       const Mem *mem)
+{
+    const ParAlloc *a = par_alloc(c->pi, v);
+    unsigned n_dist = a ? a->n_dist : 0;
+    if (v->ring_dim >= 0 && v->ring_depth < 1)
+        pc_error(c, op, "ring", "%s: Expected ring_buffer_by.depth > 0, found "
+                 "%lld", par_text_value(v), (long long)v->ring_depth);
+    if (mem->family == MEMF_barrier) {
+        check_barrier_ring(c, op, v, mem, n_dist);
+        return;
+    }
+    if (v->ring_dim < 0) {
+        if (v->ring_guard)
+            pc_error(c, op, "ring", "%s says .ring_guarded_by but has no "
+                     "managed ring buffer dimension", par_text_value(v));
+        return;
+    }
+    check_guard(c, op, v);
+    if ((unsigned)v->ring_dim < n_dist)
+        pc_error(c, op, "ring", "%s: the managed ring buffer dimension is "
+                 "distributed over threads", par_text_value(v));
+}
+
+/* No interval may stand on a ring dimension. */
+static void check_ring_access(ParCheck *c, const Op *op, const Access *a)
+{
+    const Access *root = access_compose(c->m, a);
+    int ring = root->base->ring_dim;
+    if (ring < 0 || root->dims[ring].kind != DIM_interval)
+        return;
+    Diag *d = pc_error(c, op, "ring", "%s cannot have interval idx[%d] on "
+                       "managed ring buffer dimension",
+                       par_text_access(c->m, root), ring);
+    diag_fix(c->ctx, d, "index it by a point");
+}
+
+/* ---- the walk over allocations ------------------------------------------------------------- */
+
+static void check_device_alloc(ParCheck *c, Op *op, const Mem *mem)
+{
+    const Value *v = op->results[0];
+    const ParAlloc *a = par_alloc(c->pi, v);
+    check_ring(c, op, v, mem);
+    check_constant_shape(c, op, v, mem, a ? a->n_dist : 0);
+    if (a && !a->first_use)
+        diag_warning(c->ctx, op->loc, "memory", "%s is never used",
+                     par_text_value(v));
+}
+
+static bool check_alloc(Op *op, void *user)
+{
+    ParCheck *c = user;
+    for (unsigned i = 0; i < op->n_operands; i++)
+        if (op->operands[i].kind == OPND_access && op_has(op, OPT_STMT))
+            check_ring_access(c, op, op->operands[i].u.access);
+    if (op->code != OP_mem_alloc)
+        return true;
+    const Value *v = op->results[0];
+    const Mem *mem = pc_mem(c, op->results[0]);
+    if (!mem)
+        return true;
+    check_packed(c, op, v, mem);
+    check_elem(c, op, v, mem);
+    if (pc_on_device(op))
+        check_device_alloc(c, op, mem);
+    else if (v->ring_dim >= 0)
+        pc_error(c, op, "ring", "%s: a managed ring buffer is not allowed in a "
+                 "scope using cpu_in_order", par_text_value(v));
+    else if (mem->family == MEMF_grid_constant)
+        check_constant_shape(c, op, v, mem, 0);
+    return true;
+}
+
+/* ---- shared memory of a CTA ---------------------------------------------------------------- */
+
+typedef struct Budget {
+    ParCheck *c;
+    int64_t persistent;
+    Diag *diag; /* the notes go here */
+} Budget;
+
+/* Bytes in one CTA; a ring has its slots. */
+static int64_t shard_bytes(ParCheck *c, const Op *op, bool *ring)
+{
+    const Value *v = op->results[0];
+    const ParAlloc *a = par_alloc(c->pi, v);
+    if (!a || !a->mem)
+        return 0;
+    bool barrier = a->mem->barrier == BARRIER_mbarrier;
+    if (a->mem->family != MEMF_shared && !barrier)
+        return 0;
+    *ring = v->ring_dim >= 0 || barrier;
+    int64_t bytes = barrier ? 8 : scalar_type_bytes(v->type->elem);
+    for (unsigned i = a->n_dist; i < v->type->rank; i++) {
+        int64_t n = v->ring_depth;
+        if ((int)i != v->ring_dim && !is_const_dim(v, i, &n))
+            return 0;
+        if (n < 0 || n > INT32_MAX || bytes > INT32_MAX)
+            return INT32_MAX;
+        bytes *= n;
+    }
+    return bytes;
+}
+
+typedef struct UseSearch {
+    const Value *v;
+    bool found;
+} UseSearch;
+
+static bool find_use(Op *op, void *user)
+{
+    UseSearch *s = user;
+    for (unsigned i = 0; i < op->n_operands && !s->found; i++)
+        if (op->operands[i].kind == OPND_access &&
+            value_root(op->operands[i].u.access->base) == s->v)
+            s->found = true;
+    return !s->found;
+}
+
+/* The last statement of its block in which v is used. */
+static const Op *last_use(const Op *alloc)
+{
+    const Op *last = alloc;
+    for (Op *op = alloc->next; op; op = op->next) {
+        UseSearch s = { alloc->results[0], false };
+        op_walk(op, find_use, &s);
+        if (s.found)
+            last = op;
+    }
+    return last;
+}
+
+static bool is_live_at(const Op *alloc, const Op *at)
+{
+    const Op *last = last_use(alloc);
+    for (const Op *op = alloc; op; op = op->next) {
+        if (op == at)
+            return true;
+        if (op == last)
+            return false;
+    }
+    return false;
+}
+
+static int64_t block_peak(Budget *b, const Block *block);
+
+/* Bytes that are not persistent and live while op is executed. */
+static int64_t live_at(Budget *b, const Op *op)
+{
+    int64_t sum = 0;
+    for (Op *a = op->parent->first; a; a = a->next) {
+        bool ring = false;
+        int64_t bytes =
+            a->code == OP_mem_alloc ? shard_bytes(b->c, a, &ring) : 0;
+        if (bytes && !ring && is_live_at(a, op))
+            sum += bytes;
+        if (a == op)
+            break;
+    }
+    return sum;
+}
+
+static int64_t block_peak(Budget *b, const Block *block)
+{
+    int64_t peak = 0;
+    for (Op *op = block->first; op; op = op->next) {
+        bool has_blocks = op->n_blocks > 0;
+        if (op->code != OP_mem_alloc && !has_blocks)
+            continue;
+        int64_t inner = 0;
+        for (unsigned i = 0; i < op->n_blocks; i++) {
+            int64_t p = block_peak(b, op->blocks[i]);
+            inner = p > inner ? p : inner;
+        }
+        if (!inner && op->code != OP_mem_alloc)
+            continue;
+        int64_t here = inner + live_at(b, op);
+        peak = here > peak ? here : peak;
+    }
+    return peak;
+}
+
+static bool add_persistent(Op *op, void *user)
+{
+    Budget *b = user;
+    bool ring = false;
+    if (op->code == OP_mem_alloc) {
+        int64_t bytes = shard_bytes(b->c, op, &ring);
+        b->persistent += ring ? bytes : 0;
+    }
+    return true;
+}
+
+static bool note_buffer(Op *op, void *user)
+{
+    Budget *b = user;
+    bool ring = false;
+    int64_t bytes =
+        op->code == OP_mem_alloc ? shard_bytes(b->c, op, &ring) : 0;
+    if (!bytes)
+        return true;
+    const Value *v = op->results[0];
+    if (v->ring_dim >= 0)
+        diag_note(b->c->ctx, b->diag, op->loc, "%s: %lld bytes, %lld slots of "
+                  "a ring", par_text_value(v), (long long)bytes,
+                  (long long)v->ring_depth);
+    else
+        diag_note(b->c->ctx, b->diag, op->loc, "%s: %lld bytes",
+                  par_text_value(v), (long long)bytes);
+    return true;
+}
+
+/* The least a layout can need: rings and mbarriers all the time, others while
+ * they are used. */
+static bool check_budget(Op *op, void *user)
+{
+    if (op->code != OP_par_device)
+        return true;
+    Budget b = { .c = user };
+    op_walk(op, add_persistent, &b);
+    int64_t need = b.persistent + block_peak(&b, op->blocks[0]);
+    if (need <= SHARED_MEMORY_LIMIT)
+        return false;
+    b.diag = pc_error(b.c, op, "shared-memory", "shared memory of a CTA: "
+                      "%lld bytes needed, at most %d there are",
+                      (long long)need, SHARED_MEMORY_LIMIT);
+    diag_fix(b.c->ctx, b.diag, "lower a ring's depth or stage less at a time");
+    op_walk(op, note_buffer, &b);
+    return false;
+}
+
+void check_par_memories(ParCheck *c)
+{
+    op_walk(c->proc, check_alloc, c);
+    op_walk(c->proc, check_budget, c);
+}
