@@ -28,6 +28,33 @@ const Mem *pc_mem(const ParCheck *c, Value *v)
     return ref && c->m->lib ? lib_mem_find(c->m->lib, ref) : NULL;
 }
 
+typedef struct UseSearch {
+    const Value *v;
+    bool found;
+} UseSearch;
+
+static bool find_use(Op *op, void *user)
+{
+    UseSearch *s = user;
+    for (unsigned i = 0; i < op->n_operands && !s->found; i++)
+        if (op->operands[i].kind == OPND_access &&
+            value_root(op->operands[i].u.access->base) == s->v)
+            s->found = true;
+    return !s->found;
+}
+
+const Op *pc_last_use(const Op *alloc)
+{
+    const Op *last = alloc;
+    for (Op *op = alloc->next; op; op = op->next) {
+        UseSearch s = { alloc->results[0], false };
+        op_walk(op, find_use, &s);
+        if (s.found)
+            last = op;
+    }
+    return last;
+}
+
 /* R has no size and no arithmetic of its own. */
 static void check_generic(ParCheck *c, const Op *at, const Value *v)
 {

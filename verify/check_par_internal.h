@@ -24,6 +24,10 @@ bool pc_on_device(const Op *op);
 /* The memory of v's root; NULL when unknown, which is reported elsewhere. */
 const Mem *pc_mem(const ParCheck *c, Value *v);
 
+/* The last statement of an allocation's block in which it is used, through
+ * windows too; the allocation itself when there is none. */
+const Op *pc_last_use(const Op *alloc);
+
 /* check_par_scope.c: permissions, units, scopes of statements. */
 void check_par_scopes(ParCheck *c);
 /* check_par_memory.c: shapes, rings, packed dimensions, shared memory. */

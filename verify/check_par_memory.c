@@ -222,37 +222,9 @@ static int64_t shard_bytes(ParCheck *c, const Op *op, bool *ring)
     return bytes;
 }
 
-typedef struct UseSearch {
-    const Value *v;
-    bool found;
-} UseSearch;
-
-static bool find_use(Op *op, void *user)
-{
-    UseSearch *s = user;
-    for (unsigned i = 0; i < op->n_operands && !s->found; i++)
-        if (op->operands[i].kind == OPND_access &&
-            value_root(op->operands[i].u.access->base) == s->v)
-            s->found = true;
-    return !s->found;
-}
-
-/* The last statement of its block in which v is used. */
-static const Op *last_use(const Op *alloc)
-{
-    const Op *last = alloc;
-    for (Op *op = alloc->next; op; op = op->next) {
-        UseSearch s = { alloc->results[0], false };
-        op_walk(op, find_use, &s);
-        if (s.found)
-            last = op;
-    }
-    return last;
-}
-
 static bool is_live_at(const Op *alloc, const Op *at)
 {
-    const Op *last = last_use(alloc);
+    const Op *last = pc_last_use(alloc);
     for (const Op *op = alloc; op; op = op->next) {
         if (op == at)
             return true;

@@ -12,33 +12,6 @@ typedef struct Live {
     struct Live *outer;
 } Live;
 
-typedef struct UseSearch {
-    const Value *v;
-    bool found;
-} UseSearch;
-
-static bool find_use(Op *op, void *user)
-{
-    UseSearch *s = user;
-    for (unsigned i = 0; i < op->n_operands && !s->found; i++)
-        if (op->operands[i].kind == OPND_access &&
-            op->operands[i].u.access->base == s->v)
-            s->found = true;
-    return !s->found;
-}
-
-static const Op *last_use(const Op *alloc)
-{
-    const Op *last = alloc;
-    for (Op *op = alloc->next; op; op = op->next) {
-        UseSearch s = { alloc->results[0], false };
-        op_walk(op, find_use, &s);
-        if (s.found)
-            last = op;
-    }
-    return last;
-}
-
 static bool is_solitary(BarrierKind kind)
 {
     return kind == BARRIER_cp_async_group || kind == BARRIER_bulk_group ||
@@ -111,7 +84,7 @@ static void walk(ParCheck *c, const Block *b, Live *live)
             check_extents(c, op, mem);
             check_alone(c, op, mem, live);
             Live *l = ARENA_NEW(c->m->arena, Live);
-            *l = (Live){ op, last_use(op), mem, live };
+            *l = (Live){ op, pc_last_use(op), mem, live };
             live = l;
         }
         if (op->code == OP_par_fence)
