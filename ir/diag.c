@@ -23,8 +23,15 @@ typedef struct Table {
     size_t n_buckets, n;
 } Table;
 
+typedef struct AtFree {
+    void (*fn)(void *what);
+    void *what;
+    struct AtFree *next;
+} AtFree;
+
 struct Ctx {
     Arena *arena;
+    AtFree *at_free;
     VEC(Source) sources;
     Table strings, uniques;
     Diag *first, *last;
@@ -40,10 +47,20 @@ Ctx *ctx_new(void)
     return ctx;
 }
 
+void ctx_at_free(Ctx *ctx, void (*fn)(void *what), void *what)
+{
+    AtFree *f = ARENA_NEW(ctx->arena, AtFree);
+    *f = (AtFree){ fn, what, ctx->at_free };
+    ctx->at_free = f;
+}
+
 void ctx_free(Ctx *ctx)
 {
-    if (ctx)
-        arena_free(ctx->arena);
+    if (!ctx)
+        return;
+    for (AtFree *f = ctx->at_free; f; f = f->next)
+        f->fn(f->what);
+    arena_free(ctx->arena);
 }
 
 Arena *ctx_arena(Ctx *ctx)

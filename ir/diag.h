@@ -35,6 +35,9 @@ typedef struct Diag {
 GIVES Ctx *ctx_new(void);
 void ctx_free(TAKES Ctx *ctx);
 Arena *ctx_arena(Ctx *ctx);
+/* Calls fn(what) when the context is freed, last registered first: for what
+ * lives as long as the context but not in its arena. */
+void ctx_at_free(Ctx *ctx, void (*fn)(void *what), void *what);
 /* One copy of each string per context: equal strings are equal pointers. */
 const char *ctx_intern(Ctx *ctx, const char *s);
 const char *ctx_intern_n(Ctx *ctx, const char *s, size_t n);

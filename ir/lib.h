@@ -98,6 +98,20 @@ const SyncTimeline *sync_timeline_find(const char *name);
 bool sync_timeline_includes(const SyncTimeline *a, const SyncTimeline *b);
 bool instr_timeline_known(const char *name); /* with _instr */
 
+/* A qualitative timeline, by its bit in the masks. */
+typedef struct QualTimeline {
+    const char *name;
+    bool convergent; /* an access counts as made by all its threads at once */
+} QualTimeline;
+const QualTimeline *qual_timeline(unsigned bit); /* NULL past the last */
+/* The timelines of an access (reference 4.5) of memory family Mem.qual_family
+ * by an instruction timeline: a new record's one, and all that permit it.
+ * False: no access of that kind. */
+bool qual_family_lookup(const char *family, const char *instr,
+                        uint32_t *initial, uint32_t *extended);
+/* Every timeline that the family's records may hold. */
+uint32_t qual_family_mask(const char *family);
+
 /* ---- instructions ------------------------------------------------------------ */
 
 /* One runtime parameter of an instance. */
