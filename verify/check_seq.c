@@ -1,0 +1,97 @@
+/* check-seq as a whole, and how an answer of the prover becomes a verdict. */
+#include "verify/check_seq_internal.h"
+
+Diag *sc_error(SeqCheck *c, const Op *at, const char *code, const char *fmt,
+               ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    const char *text = arena_vprintf(c->m->arena, fmt, ap);
+    va_end(ap);
+    c->ok = false;
+    return diag_error(c->ctx, at->loc, code, "%s", text);
+}
+
+static const char *var_name(const ExprNames *n, VarId v)
+{
+    const Module *m = n->user;
+    const char *name = var_get(m->exprs, v)->name;
+    return name ? name : "_";
+}
+
+static const char *tensor_name(const ExprNames *n, const void *value)
+{
+    (void)n;
+    return par_text_value(value);
+}
+
+static const char *witness_text(SeqCheck *c, const Proof *p)
+{
+    ExprNames names = { .var = var_name, .tensor = tensor_name, .user = c->m,
+                        .exo = true };
+    StrBuf b = {0};
+    proof_witness(&b, c->m->exprs, p, &names);
+    const char *text = arena_strdup(ctx_arena(c->ctx), strbuf_text(&b));
+    strbuf_free(&b);
+    return text;
+}
+
+void sc_answer(SeqCheck *c, const Op *at, const Proof *p, const char *code,
+               const char *text)
+{
+    if (p->answer == PROVE_yes)
+        return;
+    if (p->answer == PROVE_no) {
+        Diag *d = sc_error(c, at, code, "%s", text);
+        const char *witness = witness_text(c, p);
+        if (*witness)
+            diag_witness(c->ctx, d, "%s", witness);
+        if (!c->witness)
+            c->witness = witness;
+        return;
+    }
+    if (!c->unknown)
+        c->unknown = arena_printf(ctx_arena(c->ctx), "line %u: %s (%s)",
+                                  at->loc.line, text,
+                                  p->reason ? p->reason : "not decided");
+}
+
+void sc_require(SeqCheck *c, const Op *at, const Facts *f, const Cond *cond,
+                const char *code, const char *fmt, ...)
+{
+    Proof p = prove_implied(c->prover, f, cond);
+    if (p.answer == PROVE_yes)
+        return;
+    va_list ap;
+    va_start(ap, fmt);
+    const char *text = arena_vprintf(c->m->arena, fmt, ap);
+    va_end(ap);
+    sc_answer(c, at, &p, code, text);
+}
+
+static bool check_calls(Op *op, void *user)
+{
+    if (op->code == OP_par_instr || op->code == OP_ctl_call)
+        check_seq_call(user, op);
+    return true;
+}
+
+CheckResult check_seq(Ctx *ctx, Module *m, Op *proc, Prover *prover)
+{
+    SeqCheck c = { .ctx = ctx, .m = m, .proc = proc, .prover = prover,
+                   .ok = true };
+    check_seq_types(&c);
+    check_seq_bounds(&c, proc, &(BoundsScope){ 0 });
+    op_walk(proc, check_calls, &c);
+    return (CheckResult){
+        .check = "check-seq",
+        .proc = op_attr_str(proc, "name", "_"),
+        .verdict = !c.ok      ? VERDICT_refuted
+                   : c.unknown ? VERDICT_unknown
+                               : VERDICT_proved,
+        .scope = "all sizes",
+        .reason = c.unknown,
+        .witness = c.witness,
+        .version = CHECK_SEQ_VERSION,
+    };
+}
