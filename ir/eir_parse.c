@@ -10,7 +10,7 @@
 
 #include "ir/eir_parser.h"
 #include "ir/eir_types.h"
-#include "ir/lib.h"
+#include "ir/lib_entry.h"
 
 #include <string.h>
 
@@ -40,7 +40,7 @@ typedef struct ArgName {
 } ArgName;
 typedef VEC(ArgName) ArgNameVec;
 
-static bool parse_block(EirParser *p, Block *b);
+static bool parse_ops(EirParser *p, Block *b);
 
 /* ---- recovery -------------------------------------------------------------------- */
 
@@ -340,7 +340,7 @@ static Op *make_op(EirParser *p, Head *h, Block *into, unsigned n_blocks)
 /* `{`, the ops, `}`, in a scope of its own that the caller has opened. */
 static bool parse_braced(EirParser *p, Block *b)
 {
-    return eir_expect(p, EIR_lbrace) && parse_block(p, b) &&
+    return eir_expect(p, EIR_lbrace) && parse_ops(p, b) &&
            eir_expect(p, EIR_rbrace);
 }
 
@@ -642,7 +642,7 @@ static bool parse_op(EirParser *p, Head *h, Block *into)
 }
 
 /* Ops up to `}` or the end of the text. */
-static bool parse_block(EirParser *p, Block *b)
+static bool parse_ops(EirParser *p, Block *b)
 {
     if (!eir_enter(p, p->lx.tok.loc))
         return false;
@@ -742,9 +742,9 @@ static bool parse_library(EirParser *p)
     uint32_t file = ctx_add_source(p->ctx, ctx_source_name(p->ctx, p->lx.file),
                                    strbuf_text(&s), s.len);
     strbuf_free(&s);
-    if (lib_load_text(p->lib, file, true))
-        return true;
-    p->n_errors++;
+    p->m->lib = lib_child(p->lib, p->ctx);
+    if (!lib_load_text(p->m->lib, file, true))
+        p->n_errors++;
     return true;
 }
 

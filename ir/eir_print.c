@@ -7,7 +7,7 @@
 
 #include "ir/eir_printer.h"
 #include "ir/eir_types.h"
-#include "ir/lib.h"
+#include "ir/lib_entry.h"
 
 #include <string.h>
 
@@ -439,6 +439,27 @@ static uint32_t main_file(const Module *m)
     return 0;
 }
 
+/* The entries that the file has of its own, behind bars. */
+static void print_library(EirPrinter *pr)
+{
+    const Lib *lib = pr->m->lib;
+    if (!lib || !lib->parent)
+        return;
+    StrBuf text = { 0 };
+    lib_own_text(lib, &text);
+    const char *at = strbuf_text(&text);
+    if (*at)
+        strbuf_add(pr->out, "library\n");
+    while (*at) {
+        size_t n = strcspn(at, "\n");
+        strbuf_add(pr->out, n ? "| " : "|");
+        strbuf_addn(pr->out, at, n);
+        strbuf_addc(pr->out, '\n');
+        at += n + (at[n] == '\n');
+    }
+    strbuf_free(&text);
+}
+
 static void print_head(EirPrinter *pr)
 {
     const Module *m = pr->m;
@@ -454,6 +475,7 @@ static void print_head(EirPrinter *pr)
         print_quoted(pr->out, m->imports[i]);
         strbuf_addc(pr->out, '\n');
     }
+    print_library(pr);
     if (pr->out->len > from && m->body->first)
         strbuf_addc(pr->out, '\n');
 }

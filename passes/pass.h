@@ -75,7 +75,7 @@ typedef struct PassFinding {
 } PassFinding;
 
 /* Reports findings through pass_finding and faults through diag. */
-typedef void PassCheckFn(PassCtx *pc, const Module *m, void *user);
+typedef void PassCheckFn(PassCtx *pc, Module *m, void *user);
 
 typedef struct PassCheck {
     const char *name;

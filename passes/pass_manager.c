@@ -375,7 +375,7 @@ static bool is_fresh(const PassManager *pm, const char *check)
 }
 
 /* Runs a check; false when it refuted something or reported an error. */
-static bool run_check(PassManager *pm, const PassRun *run, const Module *m)
+static bool run_check(PassManager *pm, const PassRun *run, Module *m)
 {
     Arena *scratch = arena_new();
     PassCtx pc = { pm->ctx, pm->prover, scratch, run, pm };
@@ -396,7 +396,7 @@ static bool run_check(PassManager *pm, const PassRun *run, const Module *m)
 }
 
 /* The checks that a pass requires and that the tool has, unless they ran. */
-static bool run_required(PassManager *pm, const PassRun *run, const Module *m)
+static bool run_required(PassManager *pm, const PassRun *run, Module *m)
 {
     for (const char *at = run->pass->requires; *at; at += strspn(at, " ")) {
         size_t n = strcspn(at, " ");

@@ -13,7 +13,10 @@ bool diag_format_available(DiagFormat format);
 /* Appends one diagnostic with its notes. */
 void diag_print(const Ctx *ctx, const Diag *d, DiagFormat format, StrBuf *out);
 /* Prints to standard error what was reported since the last call (`last`, NULL
- * at first, is moved on), and how many errors went unprinted. */
+ * at first, is moved on). */
 void diag_print_new(const Ctx *ctx, const Diag **last, DiagFormat format);
+/* Says, at the end of a run and in text only, how many errors were counted but
+ * not kept because of --max-errors. */
+void diag_print_rest(const Ctx *ctx, DiagFormat format);
 
 #endif
