@@ -7,7 +7,7 @@
 #include "verify/interp_internal.h"
 
 #include "verify/nest.h"
-#include "verify/values.h"
+#include "ir/values.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,7 @@
  * what leaves its tensor is reported here. */
 #include "verify/interp_internal.h"
 
-#include "verify/values.h"
+#include "ir/values.h"
 
 #include <string.h>
 

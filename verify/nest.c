@@ -10,7 +10,7 @@
  * nothing is skipped. */
 #include "verify/nest_internal.h"
 
-#include "verify/values.h"
+#include "ir/values.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,29 +1,7 @@
-/* Scalar arithmetic on the host: the vocabulary of ir/sem.h over doubles.
- *
- * Every data type's values are exact in a double, so a value of any type is
- * held as one (SemVal.f). Each primitive rounds to its type once; integers
- * wrap. Used by the interpreter and the machine model, so that both have the
- * same arithmetic by construction. */
+/* The host arithmetic by the name under which verify/ includes it. */
 #ifndef EXO_VERIFY_VALUES_H
 #define EXO_VERIFY_VALUES_H
 
-#include "ir/sem.h"
-
-/* A vocabulary over SemVal.f; stateless, may be copied. */
-Sem values_sem(void);
-
-/* x rounded (floating types) or wrapped (integers) to t. */
-double value_round(ScalarType t, double x);
-/* The cast from one type to another. */
-double value_convert(ScalarType to, ScalarType from, double x);
-/* The meaning of x += a * b: fused for f32 and f64, else two roundings. */
-double value_fma(ScalarType t, double a, double b, double x);
-double value_add(ScalarType t, double a, double b);
-/* The value of an arith.const op. */
-double value_const(const Op *op);
-/* An arith op on its operands' values; const and cast included. */
-double value_arith(Sem *s, const Op *op, const double *operands);
-/* Name, as `%x` or `%7`, for messages. */
-void value_print_name(StrBuf *out, const Value *v);
+#include "ir/values.h"
 
 #endif

@@ -3,7 +3,7 @@
  * A double has more than twice the digits of f32, f16 and bf16, so one
  * operation in double followed by one rounding is right; fma is taken from
  * ir/scalar.h, which rounds once. Integers go through int64_t. */
-#include "verify/values.h"
+#include "ir/values.h"
 
 #include <math.h>
 
