@@ -17,7 +17,7 @@
 enum {
     MAX_CASES = 150,       /* systems solved for one question */
     MAX_PRODUCT_DEPTH = 2, /* products made of products' bounds */
-    MAX_CHECKS = 50        /* solutions evaluated for one question */
+    MAX_CHECKS = 40        /* solutions evaluated for one system */
 };
 
 typedef struct Todo {
@@ -286,6 +286,7 @@ static bool solve_cases(Query *q, const Todo *todo, const Todo *ors)
     LinearAnswer answer = LINEAR_none;
     bool found = false;
     if (take_conjunctions(q, todo, &ors)) {
+        q->checks = ors ? MAX_CHECKS - 4 : 0; /* the halves find better ones */
         if (q->cases++ >= MAX_CASES)
             answer = LINEAR_large;
         else

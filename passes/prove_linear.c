@@ -16,7 +16,8 @@
 
 enum {
     CONST = LINEAR_COLS,
-    MAX_BOUNDS = 100 /* of one unknown: at most 2500 combinations */
+    MAX_BOUNDS = 100, /* of one unknown: at most 2500 combinations */
+    INEXACT_COST = 20
 };
 
 /* How an unknown went: by equality, or by bounds. */
@@ -237,21 +238,28 @@ static bool solve_equality(Solver *s)
 
 /* ---- inequalities -------------------------------------------------------------------- */
 
-/* The unknown whose elimination makes the fewest rows, or n_cols. */
+/* The unknown whose elimination makes the fewest rows, or n_cols. One with a
+ * coefficient of 1 in all its lower or all its upper bounds comes first: that
+ * elimination is exact over the integers too. */
 static unsigned cheapest_unknown(const Solver *s)
 {
     unsigned best = s->n_cols;
     long least = 0;
     for (unsigned c = 0; c < s->n_cols; c++) {
         long lower = 0, upper = 0;
+        bool lower_exact = true, upper_exact = true;
         for (unsigned i = 0; i < s->n_rows; i++) {
-            lower += s->rows[i].k[c] > 0;
-            upper += s->rows[i].k[c] < 0;
+            int64_t k = s->rows[i].k[c];
+            lower += k > 0;
+            upper += k < 0;
+            lower_exact &= k <= 1;
+            upper_exact &= k >= -1;
         }
-        long more = lower * upper - lower - upper;
-        if (lower + upper && (best == s->n_cols || more < least)) {
+        long cost = lower * upper - lower - upper;
+        cost += lower_exact || upper_exact ? 0 : INEXACT_COST;
+        if (lower + upper && (best == s->n_cols || cost < least)) {
             best = c;
-            least = more;
+            least = cost;
         }
     }
     return best;
@@ -361,6 +369,17 @@ static bool assign(Solver *s, unsigned n)
     return false;
 }
 
+/* Unknowns that no row was left to bound are free. */
+static void record_free(Solver *s)
+{
+    bool gone[LINEAR_COLS] = { 0 };
+    for (unsigned i = 0; i < s->n_done; i++)
+        gone[s->done[i].col] = true;
+    for (unsigned c = 0; c < s->n_cols; c++)
+        if (!gone[c])
+            record(s, c, NULL, 0);
+}
+
 static LinearAnswer solve(Solver *s)
 {
     bool more = true;
@@ -377,6 +396,7 @@ static LinearAnswer solve(Solver *s)
             break;
         eliminate(s, col);
     }
+    record_free(s);
     return s->accept && assign(s, s->n_done) ? LINEAR_found : LINEAR_open;
 }
 
