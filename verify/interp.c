@@ -225,7 +225,7 @@ bool interp_scalar_op(Interp *in, Scope *env, const Op *op)
 
 /* ---- memory ------------------------------------------------------------------- */
 
-static bool value_extents(Interp *in, Scope *env, const Op *op, const Value *v,
+bool interp_value_extents(Interp *in, Scope *env, const Op *op, const Value *v,
                           int64_t *extent)
 {
     if (v->type->rank > TENSOR_MAX_RANK)
@@ -252,7 +252,7 @@ static bool run_alloc(Interp *in, Scope *env, const Op *op)
     int64_t extent[TENSOR_MAX_RANK];
     if (v->type->kind == TK_barrier)
         return true;
-    if (!value_extents(in, env, op, v, extent))
+    if (!interp_value_extents(in, env, op, v, extent))
         return false;
     Slot *s = scope_slot(env, v);
     if (s->owned && same_extents(s->owned, extent)) {
@@ -518,6 +518,8 @@ static bool run_op(Interp *in, Scope *env, const Op *op)
     const OpInfo *info = op_info(op->code);
     if (!strcmp(info->dialect, "arith"))
         return run_arith(in, env, op);
+    if (in->options.hook)
+        return in->options.hook(in->options.hook_user, in, env, op);
     return interp_fail(in, env, op, "level",
                        "'%s.%s' has no sequential meaning; the interpreter "
                        "runs procedures of the levels seq and par",
@@ -530,6 +532,46 @@ bool interp_block(Interp *in, Scope *env, const Block *b)
         if (!run_op(in, env, op))
             return false;
     return true;
+}
+
+/* ---- for hooks ------------------------------------------------------------ */
+
+bool interp_operand_index(Interp *in, Scope *scope, const Op *op, unsigned i,
+                          int64_t *out)
+{
+    return interp_index(in, scope, op, op->operands[i].u.index, out);
+}
+
+bool interp_operand_cond(Interp *in, Scope *scope, const Op *op, unsigned i,
+                         bool *out)
+{
+    return interp_cond(in, scope, op, op->operands[i].u.cond, out);
+}
+
+bool interp_operand_view(Interp *in, Scope *scope, const Op *op, unsigned i,
+                         View *out)
+{
+    const Operand *o = &op->operands[i];
+    if (o->kind == OPND_access)
+        return interp_window(in, scope, op, o->u.access, out);
+    const View *v = o->kind == OPND_value
+                        ? scope_slot(scope, o->u.value)->view : NULL;
+    if (!v)
+        return interp_fail(in, scope, op, "call",
+                           "operand %u is no tensor that was made before", i);
+    *out = *v;
+    return true;
+}
+
+void interp_set_result(Interp *in, Scope *scope, const Op *op, const View *v)
+{
+    *interp_slot_view(in, scope_slot(scope, op->results[0])) = *v;
+}
+
+bool interp_fault(Interp *in, Scope *scope, const Op *op, const char *code,
+                  const char *message)
+{
+    return interp_fail(in, scope, op, code, "%s", message);
 }
 
 /* ---- running a procedure ------------------------------------------------------------ */
@@ -565,7 +607,7 @@ static bool check_shapes(Interp *in, Scope *env, const Op *proc)
         if (!v)
             continue;
         const View *w = scope_slot(env, v)->view;
-        if (!value_extents(in, env, proc, v, extent))
+        if (!interp_value_extents(in, env, proc, v, extent))
             return false;
         for (unsigned d = 0; d < v->type->rank; d++)
             if (w->rank != v->type->rank || w->extent[d] != extent[d])

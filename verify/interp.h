@@ -24,15 +24,22 @@ typedef struct ProcArg {
     const View *view; /* instead of tensor: a window of one */
 } ProcArg;
 
+typedef struct Interp Interp;
+typedef struct Scope Scope;
+
+/* Runs an op that has no sequential meaning (those of host.proc), with the
+ * functions below; false after a diagnostic. */
+typedef bool InterpHook(void *user, Interp *in, Scope *scope, const Op *op);
+
 typedef struct InterpOptions {
     bool plain; /* no native nests: for testing them */
+    InterpHook *hook; /* NULL: such ops are refused */
+    void *hook_user;
     /* Run only some device tasks: task t (in order of execution) where
      * sample[t] is set; beyond n_sample none. NULL: all. */
     const bool *sample;
     int64_t n_sample;
 } InterpOptions;
-
-typedef struct Interp Interp;
 
 /* An interpreter for procedures of m. It keeps storage between runs; free it
  * before m. */
@@ -45,6 +52,21 @@ bool interp_run(Interp *in, const Op *proc, const ProcArg *args, unsigned n,
 /* Runs an instruction's body; `at` is the op that calls it, for messages. */
 bool interp_run_instr(Interp *in, const Instr *instr, const ProcArg *args,
                       unsigned n, const Op *at);
+/* For hooks: operand i of op as it stands, and a tensor result. */
+bool interp_operand_index(Interp *in, Scope *scope, const Op *op, unsigned i,
+                          int64_t *out);
+bool interp_operand_cond(Interp *in, Scope *scope, const Op *op, unsigned i,
+                         bool *out);
+/* Of an access, or of a value that is a tensor, window or map. */
+bool interp_operand_view(Interp *in, Scope *scope, const Op *op, unsigned i,
+                         View *out);
+/* The extents of v where op stands; extent has TENSOR_MAX_RANK places. */
+bool interp_value_extents(Interp *in, Scope *scope, const Op *op,
+                          const Value *v, int64_t *extent);
+void interp_set_result(Interp *in, Scope *scope, const Op *op, const View *v);
+/* A fault at op with the values around it; answers false. */
+bool interp_fault(Interp *in, Scope *scope, const Op *op, const char *code,
+                  const char *message);
 /* Device tasks that the last run met, whether run or not. */
 int64_t interp_task_count(const Interp *in);
 

@@ -15,14 +15,14 @@ typedef struct Slot {
 
 /* Values and variables of one module: directly indexed by their numbers. No
  * procedure calls itself, so one environment a module is enough. */
-typedef struct Scope {
+struct Scope {
     Module *m;
     int64_t *vars;
     size_t n_vars;
     Slot *slots;
     size_t n_slots;
-    struct Scope *next;
-} Scope;
+    Scope *next;
+};
 
 typedef struct Call {
     const Op *at; /* the calling op */

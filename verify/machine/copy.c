@@ -1,0 +1,387 @@
+/* The bulk-copy engine, and effects in general.
+ *
+ * A load reads its box of the tensor map in one step (zeros outside the
+ * tensor), then writes each destination CTA and counts the bytes on its
+ * mbarrier, one destination a step. A store reads shared memory in one step and
+ * writes what lies inside the tensor in another. Boxes are dense in shared
+ * memory; the swizzle permutes their 16-byte chunks by absolute address. */
+#include "verify/machine/machine_internal.h"
+
+#include "verify/values.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- effects ---------------------------------------------------------------------------- */
+
+Effect *effect_new(Machine *mc, EffectKind kind, Warp *w, const Op *op,
+                   uint32_t lanes)
+{
+    Effect *e = calloc(1, sizeof *e);
+    if (mc->n_effects == mc->cap_effects) {
+        mc->cap_effects = mc->cap_effects ? 2 * mc->cap_effects : 64;
+        mc->effects = realloc(mc->effects,
+                              mc->cap_effects * sizeof *mc->effects);
+    }
+    if (!e || !mc->effects)
+        panic("effect_new: out of memory");
+    e->kind = kind;
+    e->number = ++mc->next_effect;
+    e->op = op;
+    e->warp = w;
+    e->lanes = lanes;
+    e->bar_at = -1;
+    e->place = mc->n_effects;
+    mc->effects[mc->n_effects++] = e;
+    MachineEvent ev = { .kind = MEV_issue, .op = op, .effect = e->number,
+                        .agent = warp_agent(w, AGENT_warp, lanes) };
+    machine_emit(mc, &ev);
+    return e;
+}
+
+static MachineAgentKind effect_agent(const Effect *e)
+{
+    return e->kind == EFFECT_mma ? AGENT_tensor
+           : e->kind == EFFECT_cp_async || e->kind == EFFECT_cp_arrive
+               ? AGENT_cp_async : AGENT_copy;
+}
+
+void effect_finish(Machine *mc, Effect *e)
+{
+    MachineEvent ev = { .kind = MEV_finish, .op = e->op, .effect = e->number,
+                        .agent = warp_agent(e->warp, effect_agent(e),
+                                            e->lanes) };
+    machine_emit(mc, &ev);
+    Effect *last = mc->effects[--mc->n_effects];
+    mc->effects[e->place] = last;
+    last->place = e->place;
+    lane_calls_free(e);
+    free(e->data);
+    free(e->targets);
+    free(e);
+}
+
+static bool earlier_cp(const Effect *e)
+{
+    const Machine *mc = e->warp->machine;
+    for (size_t i = 0; i < mc->n_effects; i++) {
+        const Effect *o = mc->effects[i];
+        if (o->kind == EFFECT_cp_async && o->warp == e->warp &&
+            (o->lanes & e->lanes) && o->number < e->number)
+            return true;
+    }
+    return false;
+}
+
+bool effect_ready(const Effect *e)
+{
+    if (e->kind == EFFECT_mma)
+        return e->warp->mma_first == e;
+    return e->kind != EFFECT_cp_arrive || !earlier_cp(e);
+}
+
+bool effect_step(Machine *mc, Effect *e)
+{
+    switch (e->kind) {
+    case EFFECT_load:
+    case EFFECT_store:
+        return copy_step(mc, e);
+    case EFFECT_mma:
+        return mma_step(mc, e);
+    case EFFECT_cp_async:
+        return cp_async_step(mc, e);
+    case EFFECT_cp_arrive: {
+        Warp *w = e->warp;
+        bool ok = mbar_arrive(mc, w, e->op, w->cta, e->bar_at, 1);
+        effect_finish(mc, e);
+        return ok;
+    }
+    }
+    return false;
+}
+
+/* ---- issue ---------------------------------------------------------------------------------- */
+
+static bool copy_fail(Warp *w, const Op *op, const char *what)
+{
+    return machine_fail(w->machine, w, 0, op, "copy", "%s", what);
+}
+
+static int64_t box_elements(const MemObj *map)
+{
+    int64_t n = 1;
+    for (unsigned d = 0; d < map->box_rank; d++)
+        n *= map->box[d];
+    return n;
+}
+
+/* Where the map's box begins; its intervals must be the map's box. */
+static bool resolve_map(Warp *w, const Op *op, const Access *a, unsigned lane,
+                        Effect *e)
+{
+    int64_t index[TENSOR_MAX_RANK];
+    a = kernel_access(w->machine->k, a);
+    e->map = warp_access(w, op, a, lane, index, NULL);
+    if (!e->map)
+        return false;
+    if (e->map->space != SPACE_map)
+        return copy_fail(w, op, "the global side must be a tensor map");
+    for (unsigned d = 0; d < e->map->box_rank; d++) {
+        int64_t len = 1;
+        if (a->dims[d].kind == DIM_interval &&
+            !warp_index(w, op, a->dims[d].len, lane, &len))
+            return false;
+        if (len != e->map->box[d])
+            return machine_fail(w->machine, w, 1u << lane, op, "copy",
+                                "dimension %u of the access has %lld elements, "
+                                "but the map's box has %lld", d,
+                                (long long)len, (long long)e->map->box[d]);
+        e->map_index[d] = index[d];
+    }
+    return true;
+}
+
+/* Where the shared side begins; it must be dense and as large as the box. */
+static bool resolve_shared(Warp *w, const Op *op, const Access *a,
+                           unsigned lane, Effect *e)
+{
+    int64_t index[TENSOR_MAX_RANK], n = 1;
+    a = kernel_access(w->machine->k, a);
+    const MemObj *o = warp_access(w, op, a, lane, index, NULL);
+    Place p;
+    if (!o)
+        return false;
+    if (o->space != SPACE_shared || o->elem != e->map->elem)
+        return copy_fail(w, op, "the shared side must be a shared object of "
+                                "the map's element type");
+    if (!place_at(w, op, o, index, lane, &p))
+        return false;
+    for (unsigned d = o->rank; d-- > 0;) {
+        int64_t len = 1;
+        if (a->dims[d].kind == DIM_interval &&
+            !warp_index(w, op, a->dims[d].len, lane, &len))
+            return false;
+        if (len > 1 && o->stride[d] != n)
+            return copy_fail(w, op, "the shared side must be dense");
+        if (index[d] + len > o->extent[d])
+            return copy_fail(w, op, "the shared side leaves its object");
+        n *= len;
+    }
+    if (n != box_elements(e->map))
+        return machine_fail(w->machine, w, 1u << lane, op, "copy",
+                            "the shared side has %lld elements, but the map's "
+                            "box has %lld", (long long)n,
+                            (long long)box_elements(e->map));
+    e->shared_at = o->offset;
+    for (unsigned d = 0; d < o->rank; d++)
+        e->shared_at += index[d] * o->stride[d] * o->elem_bytes;
+    if (e->shared_at % 128)
+        return machine_fail(w->machine, w, 1u << lane, op, "copy",
+                            "shared byte %lld is no multiple of 128",
+                            (long long)e->shared_at);
+    return true;
+}
+
+static bool resolve_targets(Warp *w, const Op *op, Effect *e)
+{
+    unsigned n = 1;
+    for (unsigned i = 0; i < n; i++) {
+        Cta *cta = xor_target(w, op, i, &n);
+        if (!cta)
+            return false;
+        if (!e->targets)
+            e->targets = calloc(n, sizeof *e->targets);
+        if (!e->targets)
+            panic("resolve_targets: out of memory");
+        e->targets[e->n_targets++] = cta->rank;
+    }
+    return true;
+}
+
+Step exec_copy(Warp *w, const Op *op, uint32_t mask)
+{
+    unsigned lane = (unsigned)__builtin_ctz(mask);
+    bool load = op->code == OP_async_bulk_tensor_load;
+    const Access *a = op->operands[0].u.access, *b = op->operands[1].u.access;
+    if (mask & (mask - 1)) {
+        copy_fail(w, op, "one thread must start a copy, but several come "
+                         "here");
+        return STEP_failed;
+    }
+    Effect *e = effect_new(w->machine, load ? EFFECT_load : EFFECT_store, w,
+                           op, mask);
+    if (!resolve_map(w, op, load ? b : a, lane, e) ||
+        !resolve_shared(w, op, load ? a : b, lane, e))
+        return STEP_failed;
+    if (!load) {
+        e->group[lane] = w->bulk.open[lane];
+        e->add = op->code == OP_async_bulk_tensor_reduce;
+        return STEP_next;
+    }
+    return mbar_offset(w, op, op->operands[2].u.access, lane, &e->bar_at,
+                       NULL) &&
+                   resolve_targets(w, op, e)
+               ? STEP_next : STEP_failed;
+}
+
+/* ---- the engine's steps ------------------------------------------------------------------------ */
+
+/* Calls fn for each element of the box with its storage position, or
+ * VIEW_OUTSIDE_MAP, in row-major order. */
+typedef bool BoxVisit(Machine *mc, Effect *e, int64_t i, int64_t at);
+
+static bool box_walk(Machine *mc, Effect *e, BoxVisit *fn)
+{
+    const MemObj *m = e->map;
+    int64_t index[TENSOR_MAX_RANK], step[BOX_RANK] = { 0 };
+    int64_t n = box_elements(m);
+    unsigned bad;
+    for (int64_t i = 0; i < n; i++) {
+        for (unsigned d = 0; d < m->box_rank; d++)
+            index[d] = e->map_index[d] + step[d];
+        if (!fn(mc, e, i, view_element(&m->view, index, &bad)))
+            return false;
+        for (unsigned d = m->box_rank; d-- > 0 && ++step[d] == m->box[d];)
+            step[d] = 0;
+    }
+    return true;
+}
+
+static void global_event(Machine *mc, const Effect *e, int64_t at, bool write)
+{
+    MachineEventKind kind = write ? MEV_write : MEV_read;
+    if (!(mc->wants >> kind & 1))
+        return;
+    MachineEvent ev = { .kind = kind, .op = e->op, .effect = e->number,
+                        .tensor = e->map->view.tensor, .offset = at,
+                        .length = 1, .async_proxy = true,
+                        .agent = warp_agent(e->warp, AGENT_copy, e->lanes) };
+    machine_emit(mc, &ev);
+}
+
+static void shared_event(Machine *mc, const Effect *e, const Cta *cta,
+                         int64_t bytes, bool write)
+{
+    MachineEventKind kind = write ? MEV_write : MEV_read;
+    MachineEvent ev = { .kind = kind, .op = e->op, .effect = e->number,
+                        .cta = cta->rank, .offset = e->shared_at,
+                        .length = bytes, .async_proxy = true,
+                        .agent = warp_agent(e->warp, AGENT_copy, e->lanes) };
+    machine_emit(mc, &ev);
+}
+
+static bool fail_element(Machine *mc, Effect *e, int64_t at)
+{
+    StrBuf name = { 0 };
+    tensor_print_element(&name, e->map->view.tensor, at);
+    machine_fail(mc, e->warp, e->lanes, e->op, "poison",
+                 "reads %s, which was never written", strbuf_text(&name));
+    strbuf_free(&name);
+    return false;
+}
+
+static bool read_element(Machine *mc, Effect *e, int64_t i, int64_t at)
+{
+    const Tensor *t = e->map->view.tensor;
+    unsigned char *to = e->data + i * t->elem_bytes;
+    if (at == VIEW_OUTSIDE_MAP) {
+        memset(to, 0, t->elem_bytes);
+        return true;
+    }
+    if (!t->written[at])
+        return fail_element(mc, e, at);
+    global_event(mc, e, at, false);
+    memcpy(to, t->bytes + at * t->elem_bytes, t->elem_bytes);
+    return true;
+}
+
+static bool write_element(Machine *mc, Effect *e, int64_t i, int64_t at)
+{
+    Tensor *t = e->map->view.tensor;
+    const unsigned char *from = e->data + i * t->elem_bytes;
+    if (at == VIEW_OUTSIDE_MAP)
+        return true;
+    if (e->add && !t->written[at])
+        return fail_element(mc, e, at);
+    global_event(mc, e, at, true);
+    if (e->add) {
+        tensor_set(t, at, value_add(t->elem, tensor_get(t, at),
+                                    scalar_decode(t->elem, from)));
+        return true;
+    }
+    memcpy(t->bytes + at * t->elem_bytes, from, t->elem_bytes);
+    t->written[at] = 1;
+    return true;
+}
+
+static int64_t box_bytes(const Effect *e)
+{
+    return box_elements(e->map) * e->map->elem_bytes;
+}
+
+/* Moves the box's bytes between data and shared memory, chunk by chunk. */
+static bool move_shared(Machine *mc, Effect *e, Cta *cta, bool write)
+{
+    int64_t total = box_bytes(e);
+    for (int64_t i = 0; i < total; i += 16) {
+        size_t n = (size_t)(total - i < 16 ? total - i : 16);
+        int64_t at = shared_address(e->map->box_swizzle, e->shared_at + i);
+        if (write) {
+            memcpy(cta->smem + at, e->data + i, n);
+            memset(cta->written + at, 1, n);
+            continue;
+        }
+        if (memchr(cta->written + at, 0, n))
+            return machine_fail(mc, e->warp, e->lanes, e->op, "poison",
+                                "reads shared byte %lld of cta %u, which was "
+                                "never written", (long long)at, cta->rank);
+        memcpy(e->data + i, cta->smem + at, n);
+    }
+    shared_event(mc, e, cta, total, write);
+    return true;
+}
+
+static void make_data(Effect *e)
+{
+    e->data = malloc((size_t)box_bytes(e));
+    if (!e->data)
+        panic("bulk copy: out of memory");
+}
+
+static bool load_step(Machine *mc, Effect *e)
+{
+    if (!e->data) {
+        make_data(e);
+        return box_walk(mc, e, read_element);
+    }
+    unsigned i = (unsigned)(machine_random(mc) % e->n_targets);
+    Cta *cta = &e->warp->cluster->ctas[e->targets[i]];
+    e->targets[i] = e->targets[--e->n_targets];
+    if (!cta->live)
+        return machine_fail(mc, e->warp, e->lanes, e->op, "exited",
+                            "writes shared memory of cta %u, all of whose "
+                            "warps have ended", cta->rank);
+    if (!move_shared(mc, e, cta, true) ||
+        !mbar_bytes(mc, e->warp, e->op, cta, e->bar_at, -box_bytes(e)))
+        return false;
+    if (!e->n_targets)
+        effect_finish(mc, e);
+    return true;
+}
+
+static bool store_step(Machine *mc, Effect *e)
+{
+    if (!e->data) {
+        make_data(e);
+        e->source_read = true;
+        return move_shared(mc, e, e->warp->cta, false);
+    }
+    bool ok = box_walk(mc, e, write_element);
+    effect_finish(mc, e);
+    return ok;
+}
+
+bool copy_step(Machine *mc, Effect *e)
+{
+    return e->kind == EFFECT_load ? load_step(mc, e) : store_step(mc, e);
+}

@@ -1,0 +1,420 @@
+/* async.instr: an instruction does what its library body says.
+ *
+ * Operands are gathered into small tensors (memory element by element, registers
+ * by the memory's map or one lane's slots), the interpreter runs the body, and
+ * what the body wrote is scattered back. An instruction of a thread runs for
+ * each lane; one of a warp once. cp.async is an effect: its source is read in
+ * one step, its destination written in a later one. */
+#include "verify/machine/machine_internal.h"
+
+#include "verify/values.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* One operand of one call. */
+typedef struct CallArg {
+    const InstrParam *param;
+    const Op *op;
+    unsigned operand;
+    int64_t value;     /* control */
+    const MemObj *obj; /* memory */
+    int64_t index[TENSOR_MAX_RANK];
+    unsigned n_dims;
+    int dim[TENSOR_MAX_RANK];
+    int64_t len[TENSOR_MAX_RANK];
+    const Value *reg; /* register */
+    Tensor *temp;
+} CallArg;
+
+struct LaneCall {
+    unsigned n, lane;
+    bool warp; /* for all lanes at once */
+    CallArg *args;
+};
+
+static bool instr_fail(Warp *w, const Op *op, const char *what)
+{
+    return machine_fail(w->machine, w, 0, op, "instr", "%s", what);
+}
+
+/* ---- binding --------------------------------------------------------------------------- */
+
+static bool bind_access(Warp *w, const Op *op, const Access *a, unsigned lane,
+                        CallArg *out)
+{
+    a = kernel_access(w->machine->k, a);
+    out->obj = warp_access(w, op, a, lane, out->index, NULL);
+    if (!out->obj)
+        return false;
+    for (unsigned d = 0; d < a->rank; d++) {
+        if (a->dims[d].kind != DIM_interval)
+            continue;
+        if (!warp_index(w, op, a->dims[d].len, lane, &out->len[out->n_dims]))
+            return false;
+        out->dim[out->n_dims++] = (int)d;
+    }
+    out->temp = tensor_new(out->param->name, out->obj->elem, out->n_dims,
+                           out->len);
+    return out->temp || instr_fail(w, op, "an operand is too large");
+}
+
+static bool bind_register(Warp *w, const Op *op, const Value *v, CallArg *out)
+{
+    const InstrParam *p = out->param;
+    out->reg = v;
+    if (v->type->kind != TK_scalar && v->type->kind != TK_frag)
+        return instr_fail(w, op, "an operand is neither memory nor registers");
+    out->n_dims = p->rank;
+    for (unsigned d = 0; d < p->rank && d < TENSOR_MAX_RANK; d++)
+        out->len[d] = p->shape[d];
+    out->temp = tensor_new(p->name, v->type->elem, p->rank, out->len);
+    return out->temp || instr_fail(w, op, "a register operand needs a constant "
+                                          "shape");
+}
+
+static bool bind_operand(Warp *w, const Op *op, unsigned i, unsigned lane,
+                         CallArg *out)
+{
+    const Operand *o = &op->operands[i];
+    bool b = false;
+    out->op = op;
+    out->operand = i;
+    switch (o->kind) {
+    case OPND_index:
+        return warp_index(w, op, o->u.index, lane, &out->value);
+    case OPND_cond:
+        if (!warp_cond(w, op, o->u.cond, lane, &b))
+            return false;
+        out->value = b;
+        return true;
+    case OPND_access:
+        return bind_access(w, op, o->u.access, lane, out);
+    case OPND_value:
+        return bind_register(w, op, o->u.value, out);
+    }
+    return false;
+}
+
+static bool bind_call(Warp *w, const Op *op, const Instr *in, unsigned lane,
+                      bool warp, struct LaneCall *c)
+{
+    *c = (struct LaneCall){ .n = in->n_params, .lane = lane, .warp = warp };
+    if (op->n_operands != in->n_params)
+        return instr_fail(w, op, "the call does not give each parameter of "
+                                 "the instruction");
+    c->args = calloc(c->n + 1, sizeof *c->args);
+    if (!c->args)
+        panic("bind_call: out of memory");
+    for (unsigned i = 0; i < c->n; i++) {
+        c->args[i].param = &in->params[i];
+        if (!bind_operand(w, op, i, lane, &c->args[i]))
+            return false;
+    }
+    return true;
+}
+
+static void free_call(struct LaneCall *c)
+{
+    for (unsigned i = 0; c->args && i < c->n; i++)
+        tensor_free(c->args[i].temp);
+    free(c->args);
+    c->args = NULL;
+}
+
+void lane_calls_free(Effect *e)
+{
+    for (unsigned l = 0; e->calls && l < WARP_LANES; l++)
+        free_call(&e->calls[l]);
+    free(e->calls);
+}
+
+/* ---- registers ----------------------------------------------------------------------------- */
+
+/* Lane and slot of element e of a register operand. */
+static bool register_of(Warp *w, const struct LaneCall *c, const CallArg *a,
+                        int64_t e, unsigned *lane, int64_t *slot)
+{
+    const MemRef *ref = a->reg->type->mem ? a->reg->type->mem : a->param->mem;
+    const Mem *mem = w->machine->m->lib && ref
+                         ? lib_mem_find(w->machine->m->lib, ref) : NULL;
+    *lane = c->lane;
+    *slot = e;
+    if (mem && mem->map_thread) {
+        const TileMap *map = tile_map(w->machine, w, a->op, ref);
+        if (!map)
+            return false;
+        if (e >= map->n)
+            return instr_fail(w, a->op, "a register tile is smaller than the "
+                                        "instruction's operand");
+        *lane = map->lane[e];
+        *slot = map->slot[e];
+        return true;
+    }
+    if (!c->warp)
+        return true;
+    int64_t rest = 1;
+    for (unsigned d = a->param->n_distributed; d < a->n_dims; d++)
+        rest *= a->len[d];
+    *lane = (unsigned)(e / rest);
+    *slot = e % rest;
+    return *lane < WARP_LANES ||
+           instr_fail(w, a->op, "an operand is spread over more than a warp");
+}
+
+static bool gather_register(Warp *w, const struct LaneCall *c, CallArg *a)
+{
+    const WarpVal *v = &w->vals[a->reg->id];
+    if (v->flight)
+        return instr_fail(w, a->op, "reads an accumulator that wgmma may still "
+                                    "be writing");
+    for (int64_t e = 0; e < a->temp->count; e++) {
+        unsigned lane;
+        int64_t slot;
+        if (!register_of(w, c, a, e, &lane, &slot))
+            return false;
+        if (a->reg->type->kind == TK_scalar) {
+            tensor_set(a->temp, e, warp_lanes(w, a->reg)[lane]);
+            continue;
+        }
+        if (v->frag && slot >= v->frag->n)
+            return instr_fail(w, a->op, "a fragment has fewer registers than "
+                                        "the instruction's operand");
+        if (v->frag && (v->frag->live[slot] >> lane & 1))
+            tensor_set(a->temp, e, v->frag->x[slot * WARP_LANES + lane]);
+    }
+    return true;
+}
+
+/* ---- memory -------------------------------------------------------------------------------------- */
+
+static bool element_place(Warp *w, const struct LaneCall *c, const CallArg *a,
+                          int64_t e, Place *p)
+{
+    int64_t index[TENSOR_MAX_RANK];
+    memcpy(index, a->index, sizeof index);
+    for (unsigned d = a->n_dims; d-- > 0;) {
+        index[a->dim[d]] += e % a->len[d];
+        e /= a->len[d];
+    }
+    return place_at(w, a->op, a->obj, index, c->lane, p);
+}
+
+static bool gather_memory(Warp *w, const struct LaneCall *c, CallArg *a)
+{
+    for (int64_t e = 0; e < a->temp->count; e++) {
+        Place p;
+        double x;
+        if (!element_place(w, c, a, e, &p))
+            return false;
+        if (!place_written(&p))
+            continue;
+        if (!place_read(w, a->op, &p, c->lane, &x))
+            return false;
+        tensor_set(a->temp, e, x);
+        place_event(w, a->op, &p, 1u << c->lane, false);
+    }
+    return true;
+}
+
+static bool scatter_memory(Warp *w, const struct LaneCall *c, const CallArg *a)
+{
+    for (int64_t e = 0; e < a->temp->count; e++) {
+        Place p;
+        if (!a->temp->written[e])
+            continue;
+        if (!element_place(w, c, a, e, &p))
+            return false;
+        place_write(w, &p, tensor_get(a->temp, e));
+        place_event(w, a->op, &p, 1u << c->lane, true);
+    }
+    return true;
+}
+
+static bool is_written(const CallArg *a)
+{
+    return (a->param->flags & (ACC_WRITE | ACC_REDUCE)) != 0;
+}
+
+static bool is_read(const CallArg *a)
+{
+    return (a->param->flags & (ACC_READ | ACC_REDUCE)) != 0 &&
+           !a->param->write_only;
+}
+
+/* ---- calling ------------------------------------------------------------------------------------- */
+
+static bool gather_call(Warp *w, struct LaneCall *c)
+{
+    for (unsigned i = 0; i < c->n; i++) {
+        CallArg *a = &c->args[i];
+        if (!is_read(a) && is_written(a))
+            continue;
+        if (a->obj ? !gather_memory(w, c, a)
+                   : a->reg && !gather_register(w, c, a))
+            return false;
+    }
+    return true;
+}
+
+static bool run_call(Warp *w, const Op *op, const Instr *in,
+                     struct LaneCall *c)
+{
+    ProcArg *args = calloc(c->n + 1, sizeof *args);
+    if (!args)
+        panic("run_call: out of memory");
+    for (unsigned i = 0; i < c->n; i++)
+        args[i] = (ProcArg){ .value = c->args[i].value,
+                             .tensor = c->args[i].temp };
+    bool ok = interp_run_instr(w->machine->interp, in, args, c->n, op);
+    free(args);
+    if (!ok)
+        w->machine->failed = true;
+    return ok;
+}
+
+/* The fragment that result r of op is; made from the operand's registers. */
+static Frag *result_frag(Warp *w, const CallArg *a, const Value *r)
+{
+    WarpVal *v = &w->vals[r->id];
+    const Frag *old = w->vals[a->reg->id].frag;
+    Frag *f = frag_new(w->machine, r->type->n);
+    if (old && old->n == f->n) {
+        memcpy(f->live, old->live, (size_t)f->n * sizeof *f->live);
+        memcpy(f->x, old->x, (size_t)f->n * WARP_LANES * sizeof *f->x);
+    }
+    warp_set_frag(w, r, f);
+    v->unfenced = true;
+    return f;
+}
+
+static bool scatter_register(Warp *w, const struct LaneCall *c,
+                             const CallArg *a, const Value *r, bool first)
+{
+    Frag *f = NULL;
+    if (r->type->kind == TK_frag)
+        f = first ? result_frag(w, a, r) : w->vals[r->id].frag;
+    for (int64_t e = 0; e < a->temp->count; e++) {
+        unsigned lane;
+        int64_t slot;
+        if (!a->temp->written[e])
+            continue;
+        if (!register_of(w, c, a, e, &lane, &slot))
+            return false;
+        if (!f) {
+            warp_lanes(w, r)[lane] = tensor_get(a->temp, e);
+            continue;
+        }
+        if (slot >= f->n)
+            return instr_fail(w, a->op, "a result has fewer registers than "
+                                        "the instruction writes");
+        f->live[slot] |= 1u << lane;
+        f->x[slot * WARP_LANES + lane] = tensor_get(a->temp, e);
+    }
+    return true;
+}
+
+static bool scatter_call(Warp *w, const Op *op, struct LaneCall *c, bool first)
+{
+    unsigned r = 0;
+    for (unsigned i = 0; i < c->n; i++) {
+        const CallArg *a = &c->args[i];
+        if (!is_written(a))
+            continue;
+        if (a->obj) {
+            if (!scatter_memory(w, c, a))
+                return false;
+        } else if (a->reg) {
+            if (r >= op->n_results)
+                return instr_fail(w, op, "no result for a register operand "
+                                         "that the instruction writes");
+            if (!scatter_register(w, c, a, op->results[r++], first))
+                return false;
+        }
+    }
+    return true;
+}
+
+static bool call_now(Warp *w, const Op *op, const Instr *in, unsigned lane,
+                     bool warp, bool first)
+{
+    struct LaneCall c;
+    bool ok = bind_call(w, op, in, lane, warp, &c) && gather_call(w, &c) &&
+              run_call(w, op, in, &c) && scatter_call(w, op, &c, first);
+    free_call(&c);
+    return ok;
+}
+
+static bool start_cp_async(Warp *w, const Op *op, const Instr *in,
+                           uint32_t mask)
+{
+    Effect *e = effect_new(w->machine, EFFECT_cp_async, w, op, mask);
+    e->instr = in;
+    e->calls = calloc(WARP_LANES, sizeof *e->calls);
+    if (!e->calls)
+        panic("start_cp_async: out of memory");
+    FOR_LANES(l, mask)
+    {
+        e->group[l] = w->cp.open[l];
+        if (!bind_call(w, op, in, l, false, &e->calls[l]))
+            return false;
+    }
+    return true;
+}
+
+bool cp_async_step(Machine *mc, Effect *e)
+{
+    FOR_LANES(l, e->lanes)
+    {
+        struct LaneCall *c = &e->calls[l];
+        if (!e->source_read ? !gather_call(e->warp, c)
+                            : !run_call(e->warp, e->op, e->instr, c) ||
+                                  !scatter_call(e->warp, e->op, c, false))
+            return false;
+    }
+    if (e->source_read)
+        effect_finish(mc, e);
+    else
+        e->source_read = true;
+    return true;
+}
+
+/* Threads of the instruction's unit: 1 or 32; 0 for others. */
+static unsigned unit_threads(const Instr *in)
+{
+    const UnitRef *u = in->unit;
+    if (!u || (!strcmp(u->name, "cuda_thread") && u->scale == 1))
+        return 1;
+    bool warp = (!strcmp(u->name, "cuda_warp") && u->scale == 1) ||
+                (!strcmp(u->name, "cuda_thread") && u->scale == WARP_LANES);
+    return warp ? WARP_LANES : 0;
+}
+
+Step exec_instr(Warp *w, const Op *op, uint32_t mask)
+{
+    const Instr *in = op_instr(w->machine->m, op);
+    if (!in) {
+        w->machine->failed = true;
+        return STEP_failed;
+    }
+    unsigned threads = unit_threads(in);
+    bool ok = true;
+    if (threads == 0 || (threads == WARP_LANES && mask != ALL_LANES)) {
+        instr_fail(w, op, threads ? "all 32 lanes must take part in an "
+                                    "instruction of a warp"
+                                  : "the machine runs instructions of a thread "
+                                    "or a warp; this one has another unit");
+        return STEP_failed;
+    }
+    if (in->timeline && !strcmp(in->timeline, "Sm80_cp_async_instr"))
+        return start_cp_async(w, op, in, mask) ? STEP_next : STEP_failed;
+    if (threads == WARP_LANES)
+        return call_now(w, op, in, 0, true, true) ? STEP_next : STEP_failed;
+    bool first = true;
+    FOR_LANES(l, mask)
+    {
+        ok = ok && call_now(w, op, in, l, false, first);
+        first = false;
+    }
+    return ok ? STEP_next : STEP_failed;
+}

@@ -1,0 +1,81 @@
+/* The machine model: what the async level does on a GPU, without one.
+ *
+ * Runs a host.proc and the kernels it launches. Several clusters run at once;
+ * each CTA has its shared memory in bytes with a mask of what was written, its
+ * mbarriers with arrivals, bytes and phase, and warps that execute the
+ * structured IR as vectors of 32 lanes. Copies and tensor-core work are pending
+ * effects: they read their source, write their destination and signal in steps
+ * of their own, late and out of order, as the scheduler picks. Nothing else in
+ * the compiler knows what an mbarrier does, except code generation.
+ *
+ * Faults are diagnostics: a read of shared memory, global memory or a register
+ * that was never written, an access out of bounds, a misuse of a barrier, a
+ * deadlock (with who waits for what). Observers see each event, so that checks
+ * and the trace attach without the core knowing them. */
+#ifndef EXO_VERIFY_MACHINE_MACHINE_H
+#define EXO_VERIFY_MACHINE_MACHINE_H
+
+#include "verify/interp.h"
+
+typedef enum MachineAgentKind {
+    AGENT_warp,    /* lanes of a warp */
+    AGENT_copy,    /* the bulk-copy engine */
+    AGENT_cp_async, /* a thread's cp.async */
+    AGENT_tensor   /* the tensor core, for one warp */
+} MachineAgentKind;
+
+typedef struct MachineAgent {
+    MachineAgentKind kind;
+    unsigned cluster, cta, warp; /* cta: rank in the cluster */
+    uint32_t lanes;
+} MachineAgent;
+
+typedef enum MachineEventKind {
+    MEV_read, MEV_write, /* memory: see below */
+    MEV_issue,  /* an effect was started: effect */
+    MEV_finish, /* .. and is over */
+    MEV_edge,   /* order: what `agent` did is before what `to` does: why */
+    MEV_phase,  /* an mbarrier's phase completed: cta, offset, phase */
+    MEV_wait,   /* a warp starts to wait at op */
+    MEV_wake,   /* .. and goes on */
+    MEV_role,   /* a warp enters a role: why is its name */
+    MEV_exit    /* a warp's kernel ends */
+} MachineEventKind;
+
+typedef struct MachineEvent {
+    MachineEventKind kind;
+    uint64_t time; /* steps of the scheduler */
+    const Op *op;
+    MachineAgent agent;
+    /* read, write: shared bytes of CTA `cta` of agent.cluster when tensor is
+     * NULL, else elements of a global tensor. */
+    const Tensor *tensor;
+    unsigned cta;
+    int64_t offset, length;
+    bool async_proxy;
+    int64_t phase;
+    uint64_t effect;
+    MachineAgent to;
+    const char *why;
+} MachineEvent;
+
+typedef struct MachineObserver MachineObserver;
+struct MachineObserver {
+    uint32_t wants; /* bit 1 << kind for each kind it is called for */
+    void (*event)(MachineObserver *self, const MachineEvent *e);
+};
+
+typedef struct MachineOptions {
+    int64_t clusters; /* how many run at once; 0: 1 */
+    bool canonical;   /* engines as late as allowed, warps in turn */
+    uint64_t seed;    /* otherwise: of the random schedule */
+    unsigned n_observers;
+    MachineObserver *const *observers;
+} MachineOptions;
+
+/* Runs host (a host.proc of m) on n arguments, one for each of its block's.
+ * False after a fault. */
+bool machine_run(Module *m, const Op *host, const ProcArg *args, unsigned n,
+                 const MachineOptions *options);
+
+#endif

@@ -1,0 +1,354 @@
+/* The machine's state. Only verify/machine includes this.
+ *
+ *   Machine: one launch: kernel, clusters, effects, scheduler
+ *   Kernel:  what is known of an async.kernel before it runs
+ *   Cluster > Cta > Warp: warps hold frames, one for each block they are in
+ *   Effect:  work of an engine under way
+ *
+ * A warp executes one op at a time in warp_step; an op that cannot go on yet
+ * leaves a Wait and is tried again when wait_ready answers true. */
+#ifndef EXO_VERIFY_MACHINE_MACHINE_INTERNAL_H
+#define EXO_VERIFY_MACHINE_MACHINE_INTERNAL_H
+
+#include "ir/sem.h"
+#include "verify/machine/machine.h"
+
+enum { WARP_LANES = 32, NAMED_BARRIERS = 16, BOX_RANK = 5 };
+#define ALL_LANES UINT32_C(0xffffffff)
+#define FOR_LANES(l, mask)                                                  \
+    for (unsigned l = 0; l < WARP_LANES; l++)                               \
+        if ((mask) >> l & 1)
+
+typedef struct Machine Machine;
+typedef struct Kernel Kernel;
+typedef struct Cluster Cluster;
+typedef struct Cta Cta;
+typedef struct Warp Warp;
+typedef struct Effect Effect;
+
+/* ---- memory ------------------------------------------------------------------ */
+
+typedef enum Space {
+    SPACE_none, SPACE_shared, SPACE_global, SPACE_map, SPACE_local,
+    SPACE_mbarrier
+} Space;
+
+/* What a tensor-like value of the kernel stands for. */
+typedef struct MemObj {
+    Space space;
+    const Value *value;
+    ScalarType elem;
+    unsigned elem_bytes, rank;
+    int64_t extent[TENSOR_MAX_RANK], stride[TENSOR_MAX_RANK]; /* elements */
+    int64_t offset;    /* shared, mbarrier: bytes */
+    uint32_t swizzle;  /* shared: 0x70, 0x30, 0x10 or 0 */
+    int64_t count;     /* mbarrier: arrivals of a phase */
+    View view;         /* global, map */
+    int64_t box[BOX_RANK]; /* map */
+    unsigned box_rank;
+    uint32_t box_swizzle;
+} MemObj;
+
+/* One element, resolved. */
+typedef struct Place {
+    const MemObj *obj;
+    Cta *cta;       /* shared */
+    Tensor *tensor; /* global, map, local */
+    int64_t at;     /* shared: first byte; else the element */
+    bool outside;   /* of the map's tensor */
+} Place;
+
+typedef struct Mbar {
+    int64_t count;   /* arrivals a phase needs */
+    int64_t pending; /* of them still missing */
+    int64_t bytes;   /* expected and not delivered */
+    int64_t phase;   /* number of the current phase */
+    bool ready;      /* initialised */
+    const Value *array; /* for messages */
+    int64_t element;
+} Mbar;
+
+typedef struct Named {
+    int64_t threads, arrived; /* 0: idle */
+    uint64_t generation;
+} Named;
+
+/* ---- values ------------------------------------------------------------------- */
+
+/* A warp's registers of one fragment; shared between values that are equal. */
+typedef struct Frag {
+    int refs;
+    int64_t n;
+    uint32_t *live; /* lanes that hold a value, by slot */
+    double *x;      /* n rows of 32 lanes */
+    struct Frag *next; /* free list */
+} Frag;
+
+/* What an SSA value holds in one warp, by its type. */
+typedef struct WarpVal {
+    double *lanes;    /* scalar */
+    Frag *frag;       /* fragment */
+    int64_t flight;   /* .. written by wgmma group flight - 1; 0: none */
+    bool unfenced;    /* .. written by other ops since the last wgmma.fence */
+    int64_t position; /* ring */
+    Tensor *local;    /* register tensor, lane first */
+} WarpVal;
+
+/* ---- warps ---------------------------------------------------------------------- */
+
+typedef struct Frame {
+    const Block *block;
+    const Op *owner, *at; /* at: next op, NULL at the block's end */
+    uint32_t mask;        /* lanes that run the block */
+    uint32_t entry;       /* lanes that entered the owner */
+    uint32_t other;       /* ctl.if: lanes for the second block */
+    bool merged;          /* ctl.if: one block gave its results already */
+    int64_t i, hi, step;  /* loops: current, end; tasks: linear number */
+    int64_t *lane_lo, *lane_hi; /* loops with bounds of the lane, or NULL */
+} Frame;
+
+typedef enum WaitKind {
+    WAIT_none, WAIT_mbarrier, WAIT_named, WAIT_cluster, WAIT_bulk,
+    WAIT_bulk_read, WAIT_cp_async, WAIT_mma
+} WaitKind;
+
+typedef struct Wait {
+    WaitKind kind;
+    const Op *op;
+    Mbar *bar;
+    int64_t parity;
+    int64_t n;
+    uint32_t lanes;
+    uint64_t generation;
+    int64_t id;
+    uint64_t since;
+} Wait;
+
+/* Groups of one lane: bulk copies, or cp.async. */
+typedef struct LaneGroups {
+    int64_t open[WARP_LANES];    /* number of the group being filled */
+    bool filled[WARP_LANES];     /* it holds something */
+} LaneGroups;
+
+struct Warp {
+    Machine *machine;
+    Cluster *cluster;
+    Cta *cta;
+    unsigned index; /* in the CTA */
+    bool done;
+    Frame *frames;
+    unsigned depth, cap;
+    int64_t *vars;       /* by VarId */
+    int64_t **lane_vars; /* by VarId: values of lanes, or NULL */
+    WarpVal *vals;       /* by Value.id */
+    Wait wait;
+    const char *role;
+    LaneGroups bulk, cp;
+    int64_t mma_open;    /* number of the group being filled */
+    int64_t mma_retired; /* groups below it are known complete */
+    int64_t mma_issued;  /* instructions, to compare a warpgroup's warps */
+    Effect *mma_first, *mma_last;
+    bool cluster_arrived;
+    int64_t cluster_phase;
+    bool named_arrived;
+};
+
+struct Cta {
+    Cluster *cluster;
+    unsigned rank;
+    unsigned char *smem, *written; /* one byte each a byte */
+    Mbar *bars;                    /* by offset / 8 */
+    Named named[NAMED_BARRIERS];
+    Warp *warps;
+    unsigned live; /* warps that have not ended */
+};
+
+struct Cluster {
+    unsigned index;
+    Cta *ctas;
+    int64_t arrived, phase; /* cluster barrier, in warps */
+    int64_t live;           /* warps that have not ended */
+};
+
+/* ---- effects --------------------------------------------------------------------- */
+
+typedef enum EffectKind {
+    EFFECT_load,    /* tensor map to shared memory of some CTAs */
+    EFFECT_store,   /* shared memory to tensor map, or reduce into it */
+    EFFECT_cp_async, /* an instruction's body, for some lanes */
+    EFFECT_cp_arrive, /* an mbarrier arrival after the lanes' cp.async */
+    EFFECT_mma
+} EffectKind;
+
+/* Rows x depth of shared memory, as wgmma reads it. */
+typedef struct MmaOperand {
+    const MemObj *obj;
+    int64_t index[TENSOR_MAX_RANK]; /* of its first element */
+    int dim[3];                     /* intervals: dims of obj */
+    unsigned n_dims;
+    bool transposed; /* A: k x 64; B: n/64 x k x 64 */
+    Frag *frag;      /* A in registers */
+} MmaOperand;
+
+struct Effect {
+    EffectKind kind;
+    uint64_t number;
+    const Op *op;
+    Warp *warp;
+    uint32_t lanes;
+    unsigned stage;
+    int64_t group[WARP_LANES]; /* of each lane; mma: [0] */
+    bool source_read;
+    size_t place; /* in the machine's list */
+    /* copies */
+    const MemObj *map;
+    int64_t map_index[BOX_RANK];
+    int64_t shared_at; /* un-swizzled byte offset of the box */
+    unsigned n_targets;
+    unsigned *targets; /* CTA ranks still to be written */
+    int64_t bar_at;    /* offset of the mbarrier; -1: none */
+    unsigned char *data, *data_written;
+    double *values;
+    bool add;
+    /* cp.async */
+    const Instr *instr;
+    struct LaneCall *calls; /* by lane */
+    /* mma */
+    Frag *d_in, *d_out;
+    MmaOperand a, b;
+    int64_t n, k, a_slot;
+    bool scale_d;
+    Effect *next; /* of the warp */
+};
+
+/* ---- kernel and machine -------------------------------------------------------------- */
+
+struct Kernel {
+    Module *m;
+    const Op *op;
+    const Block *block;
+    unsigned n_warps;
+    int64_t block_dim, cluster_dim, smem_bytes;
+    VarId cta, warp, lane;
+    size_t n_vars, n_values;
+    bool *varying;      /* by VarId: differs between lanes of a warp */
+    MemObj **objs;      /* by Value.id */
+    struct AccessMap *composed;
+};
+
+struct Machine {
+    Module *m;
+    Ctx *ctx;
+    Arena *arena;
+    Kernel *k;
+    const MachineOptions *options;
+    uint64_t rng;
+    unsigned laziness; /* of 256: how seldom an engine goes first */
+    unsigned long quantum;
+    uint64_t time, next_effect;
+    unsigned n_clusters;
+    Cluster *clusters;
+    Effect **effects;
+    size_t n_effects, cap_effects;
+    Frag *free_frags;
+    struct TileMap *tile_maps;
+    Interp *interp;
+    Sem sem;
+    bool failed;
+    uint32_t wants; /* events that somebody listens to */
+};
+
+/* ---- faults and events (sched.c, machine.c) -------------------------------------------- */
+
+/* A diagnostic at op: "'async.x': ..", with the warp's place as witness. */
+bool machine_fail(Machine *mc, const Warp *w, uint32_t lanes, const Op *op,
+                  const char *code, const char *fmt, ...) EXO_PRINTF(6, 7);
+void machine_emit(Machine *mc, MachineEvent *e);
+MachineAgent warp_agent(const Warp *w, MachineAgentKind kind, uint32_t lanes);
+uint64_t machine_random(Machine *mc);
+void print_op_name(StrBuf *out, const Op *op);
+
+/* ---- places (place.c) --------------------------------------------------------------------- */
+
+bool kernel_varies(const Kernel *k, const Affine *e);
+bool access_varies(const Kernel *k, const Access *a);
+/* The access on its root object. */
+const Access *kernel_access(const Kernel *k, const Access *a);
+bool warp_index(Warp *w, const Op *op, const Affine *e, unsigned lane,
+                int64_t *out);
+bool warp_cond(Warp *w, const Op *op, const Cond *c, unsigned lane, bool *out);
+bool cond_varies(const Kernel *k, const Cond *c);
+/* The object and the index of the access's first element (ring slots put in);
+ * parity receives that of the ring dimension, when there is one. */
+const MemObj *warp_access(Warp *w, const Op *op, const Access *a,
+                          unsigned lane, int64_t *index, int64_t *parity);
+bool place_at(Warp *w, const Op *op, const MemObj *obj, const int64_t *index,
+              unsigned lane, Place *out);
+bool place_read(Warp *w, const Op *op, const Place *p, unsigned lane,
+                double *out);
+void place_write(Warp *w, const Place *p, double x);
+bool place_written(const Place *p);
+int64_t shared_address(uint32_t swizzle, int64_t offset);
+void place_event(Warp *w, const Op *op, const Place *p, uint32_t lanes,
+                 bool write);
+
+/* ---- values (values are by warp: warp.c) ------------------------------------------------------ */
+
+double *warp_lanes(Warp *w, const Value *v);      /* made when absent */
+Frag *frag_new(Machine *mc, int64_t n);
+void frag_drop(Machine *mc, Frag *f);
+void warp_set_frag(Warp *w, const Value *v, Frag *f); /* takes the ref */
+/* Copies from into to for the lanes; whole: nothing of to is kept. */
+bool warp_move(Warp *w, const Value *from, const Value *to, uint32_t lanes,
+               bool whole);
+
+typedef enum Step { STEP_next, STEP_pushed, STEP_blocked, STEP_failed } Step;
+/* Runs ops until the warp blocks, ends, or `budget` visible ops are done. */
+bool warp_run(Warp *w, unsigned long budget);
+void warp_start(Warp *w);
+bool wait_ready(const Warp *w);
+
+/* ---- ops ---------------------------------------------------------------------------------------- */
+
+Step exec_memory(Warp *w, const Op *op, uint32_t mask);  /* mem, arith, frag */
+Step exec_sync(Warp *w, const Op *op, uint32_t mask);    /* barriers, groups */
+Step exec_copy(Warp *w, const Op *op, uint32_t mask);    /* bulk copies */
+Step exec_wgmma(Warp *w, const Op *op, uint32_t mask);
+Step exec_instr(Warp *w, const Op *op, uint32_t mask);
+
+/* The CTA that entry i of attribute cta_xor names (the own one when there is no
+ * attribute), *n the number of entries; NULL and a diagnostic when it is none. */
+Cta *xor_target(Warp *w, const Op *op, unsigned i, unsigned *n);
+/* The byte offset of the mbarrier that an access means. */
+bool mbar_offset(Warp *w, const Op *op, const Access *a, unsigned lane,
+                 int64_t *offset, int64_t *parity);
+bool mbar_arrive(Machine *mc, const Warp *w, const Op *op, Cta *cta,
+                 int64_t offset, int64_t n);
+bool mbar_bytes(Machine *mc, const Warp *w, const Op *op, Cta *cta,
+                int64_t offset, int64_t bytes);
+
+Effect *effect_new(Machine *mc, EffectKind kind, Warp *w, const Op *op,
+                   uint32_t lanes);
+bool effect_ready(const Effect *e);
+bool effect_step(Machine *mc, Effect *e); /* may free e */
+void effect_finish(Machine *mc, Effect *e);
+bool copy_step(Machine *mc, Effect *e);
+bool mma_step(Machine *mc, Effect *e);
+bool cp_async_step(Machine *mc, Effect *e);
+void lane_calls_free(Effect *e);
+
+/* The tile map of a register memory: element (row-major over the packed
+ * dimensions) to lane and slot; NULL and a diagnostic when it has none. */
+typedef struct TileMap {
+    const MemRef *ref;
+    int64_t n, rows, cols; /* rows x cols of a 2-d tile; n in all */
+    unsigned char *lane;
+    int32_t *slot;
+    struct TileMap *next;
+} TileMap;
+const TileMap *tile_map(Machine *mc, const Warp *w, const Op *op,
+                        const MemRef *ref);
+
+bool machine_schedule(Machine *mc);
+
+#endif

@@ -1,0 +1,385 @@
+/* Scalars, loads and stores of lanes, fragments and the register-to-shared
+ * tile store. */
+#include "verify/machine/machine_internal.h"
+
+#include "verify/values.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- scalars ------------------------------------------------------------------------- */
+
+static Step exec_arith(Warp *w, const Op *op, uint32_t mask)
+{
+    const double *in[4] = { 0 };
+    for (unsigned i = 0; i < op->n_operands && i < 4; i++)
+        in[i] = warp_lanes(w, op->operands[i].u.value);
+    double *out = warp_lanes(w, op->results[0]);
+    ScalarType t = op->results[0]->type->elem;
+    if (op->code == OP_arith_const) {
+        double x = value_const(op);
+        FOR_LANES(l, mask) out[l] = x;
+        return STEP_next;
+    }
+    if (op->code == OP_arith_fma) {
+        FOR_LANES(l, mask) out[l] = value_fma(t, in[0][l], in[1][l], in[2][l]);
+        return STEP_next;
+    }
+    FOR_LANES(l, mask)
+    {
+        double v[4] = { 0 };
+        for (unsigned i = 0; i < op->n_operands && i < 4; i++)
+            v[i] = in[i][l];
+        out[l] = value_arith(&w->machine->sem, op, v);
+    }
+    return STEP_next;
+}
+
+/* ---- lanes and memory ------------------------------------------------------------------ */
+
+static bool lane_place(Warp *w, const Op *op, unsigned lane, Place *out)
+{
+    int64_t index[TENSOR_MAX_RANK];
+    const MemObj *o = warp_access(w, op, op->operands[0].u.access, lane, index,
+                                  NULL);
+    return o && place_at(w, op, o, index, lane, out);
+}
+
+/* One place for all lanes, where the access does not depend on the lane. */
+static bool is_uniform(Warp *w, const Op *op)
+{
+    const Kernel *k = w->machine->k;
+    const Access *a = kernel_access(k, op->operands[0].u.access);
+    const MemObj *o = k->objs[a->base->id];
+    return o && o->space != SPACE_local && !access_varies(k, a);
+}
+
+static Step exec_load(Warp *w, const Op *op, uint32_t mask)
+{
+    double *out = warp_lanes(w, op->results[0]);
+    Place p;
+    if (is_uniform(w, op)) {
+        unsigned first = (unsigned)__builtin_ctz(mask);
+        double x;
+        if (!lane_place(w, op, first, &p) || !place_read(w, op, &p, first, &x))
+            return STEP_failed;
+        place_event(w, op, &p, mask, false);
+        FOR_LANES(l, mask) out[l] = x;
+        return STEP_next;
+    }
+    FOR_LANES(l, mask)
+    {
+        if (!lane_place(w, op, l, &p) || !place_read(w, op, &p, l, &out[l]))
+            return STEP_failed;
+        place_event(w, op, &p, 1u << l, false);
+    }
+    return STEP_next;
+}
+
+static Step exec_store(Warp *w, const Op *op, uint32_t mask)
+{
+    const double *v = warp_lanes(w, op->operands[1].u.value);
+    FOR_LANES(l, mask)
+    {
+        Place p;
+        if (!lane_place(w, op, l, &p))
+            return STEP_failed;
+        place_write(w, &p, v[l]);
+        place_event(w, op, &p, 1u << l, true);
+    }
+    return STEP_next;
+}
+
+static Step exec_reduce(Warp *w, const Op *op, uint32_t mask)
+{
+    const double *a = warp_lanes(w, op->operands[1].u.value);
+    const double *b = op->n_operands == 3
+                          ? warp_lanes(w, op->operands[2].u.value) : NULL;
+    FOR_LANES(l, mask)
+    {
+        Place p;
+        double x;
+        if (!lane_place(w, op, l, &p))
+            return STEP_failed;
+        if (p.outside)
+            continue;
+        if (!place_read(w, op, &p, l, &x))
+            return STEP_failed;
+        ScalarType t = p.obj->elem;
+        x = b ? value_fma(t, a[l], b[l], x) : value_add(t, x, a[l]);
+        place_write(w, &p, x);
+        place_event(w, op, &p, 1u << l, true);
+    }
+    return STEP_next;
+}
+
+/* A register tensor is made, or emptied for the lanes that come here again. */
+static Step exec_alloc(Warp *w, const Op *op, uint32_t mask)
+{
+    const MemObj *o = w->machine->k->objs[op->results[0]->id];
+    if (o->space != SPACE_local)
+        return STEP_next;
+    WarpVal *v = &w->vals[op->results[0]->id];
+    int64_t extent[TENSOR_MAX_RANK + 1] = { WARP_LANES };
+    if (o->rank + 1 > TENSOR_MAX_RANK)
+        return STEP_failed;
+    memcpy(extent + 1, o->extent, o->rank * sizeof *extent);
+    if (!v->local)
+        v->local = tensor_new(op->results[0]->name, o->elem, o->rank + 1,
+                              extent);
+    if (!v->local) {
+        machine_fail(w->machine, w, mask, op, "size",
+                     "a register tensor that does not fit memory");
+        return STEP_failed;
+    }
+    int64_t n = v->local->stride[0];
+    FOR_LANES(l, mask) memset(v->local->written + l * n, 0, (size_t)n);
+    return STEP_next;
+}
+
+/* ---- fragments ---------------------------------------------------------------------------- */
+
+static Step exec_frag_new(Warp *w, const Op *op, uint32_t mask)
+{
+    const Value *v = op->results[0];
+    Frag *f = frag_new(w->machine, v->type->n);
+    if (op->code == OP_async_frag_zero) {
+        memset(f->x, 0, (size_t)f->n * WARP_LANES * sizeof *f->x);
+        for (int64_t s = 0; s < f->n; s++)
+            f->live[s] = mask;
+    }
+    warp_set_frag(w, v, f);
+    return STEP_next;
+}
+
+static Step fail_frag(Warp *w, uint32_t lanes, const Op *op, const char *code,
+                      const char *what, int64_t slot)
+{
+    machine_fail(w->machine, w, lanes, op, code, what, (long long)slot);
+    return STEP_failed;
+}
+
+/* The fragment operand `i` may be read by other ops than wgmma. */
+static bool frag_readable(Warp *w, const Op *op, unsigned i, uint32_t mask)
+{
+    const Value *v = op->operands[i].u.value;
+    const WarpVal *x = &w->vals[v->id];
+    if (!x->frag)
+        return machine_fail(w->machine, w, mask, op, "poison",
+                            "a fragment is used before it was made");
+    if (x->flight)
+        return machine_fail(w->machine, w, mask, op, "in-flight",
+                            "reads an accumulator that wgmma may still be "
+                            "writing; pass it through a wgmma.wait_group "
+                            "first");
+    return true;
+}
+
+static Step exec_frag_extract(Warp *w, const Op *op, uint32_t mask)
+{
+    int64_t slot = op_attr_int(op, "slot", -1);
+    if (!frag_readable(w, op, 0, mask))
+        return STEP_failed;
+    const Frag *f = w->vals[op->operands[0].u.value->id].frag;
+    if (slot < 0 || slot >= f->n)
+        return fail_frag(w, mask, op, "bounds", "no register %lld in the "
+                         "fragment", slot);
+    if (mask & ~f->live[slot])
+        return fail_frag(w, mask & ~f->live[slot], op, "poison",
+                         "reads register %lld of a fragment, which was never "
+                         "written", slot);
+    double *out = warp_lanes(w, op->results[0]);
+    FOR_LANES(l, mask) out[l] = f->x[slot * WARP_LANES + l];
+    return STEP_next;
+}
+
+static Step exec_frag_insert(Warp *w, const Op *op, uint32_t mask)
+{
+    int64_t slot = op_attr_int(op, "slot", -1);
+    if (!frag_readable(w, op, 0, mask))
+        return STEP_failed;
+    const Frag *f = w->vals[op->operands[0].u.value->id].frag;
+    if (slot < 0 || slot >= f->n)
+        return fail_frag(w, mask, op, "bounds", "no register %lld in the "
+                         "fragment", slot);
+    const double *x = warp_lanes(w, op->operands[1].u.value);
+    Frag *g = frag_new(w->machine, f->n);
+    memcpy(g->live, f->live, (size_t)f->n * sizeof *f->live);
+    memcpy(g->x, f->x, (size_t)f->n * WARP_LANES * sizeof *f->x);
+    g->live[slot] |= mask;
+    FOR_LANES(l, mask) g->x[slot * WARP_LANES + l] = x[l];
+    warp_set_frag(w, op->results[0], g);
+    w->vals[op->results[0]->id].unfenced = true;
+    return STEP_next;
+}
+
+/* ---- tile maps ------------------------------------------------------------------------------ */
+
+static bool map_value(const struct Env *env, const Atom *atom, int64_t *out)
+{
+    const int64_t *index = env->user;
+    if (atom->kind != ATOM_var)
+        return false;
+    *out = index[atom->var];
+    return true;
+}
+
+static bool fill_map(TileMap *map, const Mem *mem)
+{
+    int64_t index[8] = { 0 };
+    Env env = { .value = map_value, .user = index };
+    for (int64_t e = 0; e < map->n; e++) {
+        int64_t rest = e, lane, slot;
+        for (unsigned d = mem->packed; d-- > 0;) {
+            index[d + 1] = rest % mem->packed_shape[d];
+            rest /= mem->packed_shape[d];
+        }
+        if (!affine_eval(mem->map_thread, &env, &lane) ||
+            !affine_eval(mem->map_slot, &env, &slot) || lane < 0 ||
+            lane >= WARP_LANES || slot < 0 || slot >= mem->n_slots)
+            return false;
+        map->lane[e] = (unsigned char)lane;
+        map->slot[e] = (int32_t)slot;
+    }
+    return true;
+}
+
+static TileMap *make_map(Machine *mc, const MemRef *ref)
+{
+    const Mem *mem = mc->m->lib && ref ? lib_mem_find(mc->m->lib, ref) : NULL;
+    if (!mem || !mem->map_thread || !mem->map_slot || !mem->packed_shape ||
+        !mem->packed || mem->packed > 6)
+        return NULL;
+    TileMap *map = ARENA_NEW(mc->arena, TileMap);
+    map->ref = ref;
+    map->n = 1;
+    for (unsigned d = 0; d < mem->packed; d++)
+        map->n *= mem->packed_shape[d];
+    map->cols = mem->packed_shape[mem->packed - 1];
+    map->rows = map->cols ? map->n / map->cols : 0;
+    map->lane = ARENA_ARRAY(mc->arena, unsigned char, map->n);
+    map->slot = ARENA_ARRAY(mc->arena, int32_t, map->n);
+    return fill_map(map, mem) ? map : NULL;
+}
+
+const TileMap *tile_map(Machine *mc, const Warp *w, const Op *op,
+                        const MemRef *ref)
+{
+    for (const TileMap *t = mc->tile_maps; t; t = t->next)
+        if (t->ref == ref)
+            return t;
+    TileMap *map = make_map(mc, ref);
+    if (!map) {
+        machine_fail(mc, w, 0, op, "machine",
+                     "the memory '%s' of the fragment has no map from elements "
+                     "to a warp's registers", ref ? ref->name : "none");
+        return NULL;
+    }
+    map->next = mc->tile_maps;
+    mc->tile_maps = map;
+    return map;
+}
+
+/* ---- the tile store -------------------------------------------------------------------------- */
+
+typedef struct TileTarget {
+    const MemObj *obj;
+    int64_t index[TENSOR_MAX_RANK];
+    int dim[3]; /* outer columns (or -1), rows, inner columns */
+    int64_t inner;
+} TileTarget;
+
+static bool tile_target(Warp *w, const Op *op, TileTarget *t)
+{
+    const Access *a = kernel_access(w->machine->k, op->operands[0].u.access);
+    int dims[TENSOR_MAX_RANK];
+    unsigned n = 0;
+    t->obj = warp_access(w, op, a, 0, t->index, NULL);
+    if (!t->obj)
+        return false;
+    for (unsigned d = 0; d < a->rank; d++)
+        if (a->dims[d].kind == DIM_interval)
+            dims[n++] = (int)d;
+    if (n < 2 || n > 3 ||
+        !affine_is_const(a->dims[dims[n - 1]].len, &t->inner) || t->inner < 1)
+        return machine_fail(w->machine, w, ALL_LANES, op, "machine",
+                            "the access must have the intervals (outer "
+                            "columns, rows, columns) or (rows, columns)");
+    t->dim[0] = n == 3 ? dims[0] : -1;
+    t->dim[1] = dims[n - 2];
+    t->dim[2] = dims[n - 1];
+    return true;
+}
+
+static bool store_tile(Warp *w, const Op *op, const TileMap *map,
+                       const Frag *f, TileTarget *t)
+{
+    int64_t rows = op_attr_int(op, "rows", 0), cols = op_attr_int(op, "cols", 0);
+    int64_t col0 = op_attr_int(op, "col0", 0);
+    ScalarType from = op->operands[1].u.value->type->elem;
+    if (rows != map->rows || col0 < 0 || cols < 1 || col0 + cols > map->cols)
+        return machine_fail(w->machine, w, ALL_LANES, op, "bounds",
+                            "rows and columns leave the %lld x %lld tile",
+                            (long long)map->rows, (long long)map->cols);
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t c = 0; c < cols; c++) {
+            int64_t e = r * map->cols + col0 + c;
+            unsigned lane = map->lane[e];
+            int64_t slot = map->slot[e], index[TENSOR_MAX_RANK];
+            Place p;
+            if (slot >= f->n || !(f->live[slot] >> lane & 1))
+                return machine_fail(w->machine, w, 1u << lane, op, "poison",
+                                    "stores element (%lld, %lld) of a tile, "
+                                    "which was never written", (long long)r,
+                                    (long long)(col0 + c));
+            memcpy(index, t->index, sizeof index);
+            if (t->dim[0] >= 0)
+                index[t->dim[0]] += c / t->inner;
+            index[t->dim[1]] += r;
+            index[t->dim[2]] += t->dim[0] >= 0 ? c % t->inner : c;
+            if (!place_at(w, op, t->obj, index, lane, &p))
+                return false;
+            place_write(w, &p, value_convert(t->obj->elem, from,
+                                             f->x[slot * WARP_LANES + lane]));
+            place_event(w, op, &p, 1u << lane, true);
+        }
+    return true;
+}
+
+static Step exec_tile_store(Warp *w, const Op *op, uint32_t mask)
+{
+    const Value *v = op->operands[1].u.value;
+    TileTarget t = { 0 };
+    if (!frag_readable(w, op, 1, mask) || !tile_target(w, op, &t))
+        return STEP_failed;
+    const TileMap *map = tile_map(w->machine, w, op, v->type->mem);
+    return map && store_tile(w, op, map, w->vals[v->id].frag, &t)
+               ? STEP_next : STEP_failed;
+}
+
+Step exec_memory(Warp *w, const Op *op, uint32_t mask)
+{
+    switch (op->code) {
+    case OP_mem_load:
+        return exec_load(w, op, mask);
+    case OP_mem_store:
+        return exec_store(w, op, mask);
+    case OP_mem_reduce:
+        return exec_reduce(w, op, mask);
+    case OP_mem_alloc:
+        return exec_alloc(w, op, mask);
+    case OP_mem_window:
+        return STEP_next;
+    case OP_async_frag_undef:
+    case OP_async_frag_zero:
+        return exec_frag_new(w, op, mask);
+    case OP_async_frag_extract:
+        return exec_frag_extract(w, op, mask);
+    case OP_async_frag_insert:
+        return exec_frag_insert(w, op, mask);
+    case OP_async_tile_store:
+        return exec_tile_store(w, op, mask);
+    default:
+        return exec_arith(w, op, mask);
+    }
+}

@@ -1,0 +1,198 @@
+/* Picks what goes next: a warp that can run, or an engine's effect.
+ *
+ * Canonical: warps in turn, each until it blocks; an effect, the oldest, only
+ * when no warp can run. Seeded: at random, with a laziness of the engines and a
+ * length of the warps' turns that the seed picks too, so that some seeds see
+ * eager engines and fine interleaving and others the opposite. When nothing
+ * can go on and warps are left it is a deadlock, and each waiter is told. */
+#include "verify/machine/machine_internal.h"
+
+#include "verify/values.h"
+
+/* ---- deadlock ----------------------------------------------------------------------------- */
+
+static void describe_mbar(StrBuf *out, const Wait *x)
+{
+    const Mbar *b = x->bar;
+    value_print_name(out, b->array);
+    strbuf_addf(out, "[%lld] for parity %lld: phase %lld (parity %lld) is "
+                "not complete, %lld of %lld arrivals are missing and %lld "
+                "bytes outstanding", (long long)b->element,
+                (long long)x->parity, (long long)b->phase,
+                (long long)(b->phase & 1), (long long)b->pending,
+                (long long)b->count, (long long)b->bytes);
+}
+
+static void describe_wait(StrBuf *out, const Warp *w)
+{
+    const Wait *x = &w->wait;
+    switch (x->kind) {
+    case WAIT_mbarrier:
+        describe_mbar(out, x);
+        return;
+    case WAIT_named:
+        strbuf_addf(out, "named barrier %lld, where %lld of %lld threads "
+                    "have arrived", (long long)x->id,
+                    (long long)w->cta->named[x->id].arrived,
+                    (long long)w->cta->named[x->id].threads);
+        return;
+    case WAIT_cluster:
+        strbuf_addf(out, "the cluster barrier, where %lld of %lld warps have "
+                    "arrived", (long long)w->cluster->arrived,
+                    (long long)w->cluster->live);
+        return;
+    default:
+        strbuf_add(out, "its copies or wgmma groups");
+    }
+}
+
+/* Warps of one CTA that wait at the same op are told together. */
+static void note_waiters(Machine *mc, Diag *d, const Cta *cta)
+{
+    const Kernel *k = mc->k;
+    for (unsigned i = 0; i < k->n_warps;) {
+        const Warp *w = &cta->warps[i];
+        unsigned first = i++;
+        if (w->done || !w->wait.kind)
+            continue;
+        while (i < k->n_warps && !cta->warps[i].done &&
+               cta->warps[i].wait.kind == w->wait.kind &&
+               cta->warps[i].wait.op == w->wait.op &&
+               cta->warps[i].wait.bar == w->wait.bar)
+            i++;
+        StrBuf what = { 0 }, name = { 0 }, warps = { 0 };
+        describe_wait(&what, w);
+        print_op_name(&name, w->wait.op);
+        strbuf_addf(&warps, i - first > 1 ? "warps %u to %u" : "warp %u",
+                    first, i - 1);
+        diag_note(mc->ctx, d, w->wait.op->loc,
+                  "cluster %u cta %u %s%s%s%s at '%s' wait%s for %s",
+                  cta->cluster->index, cta->rank, strbuf_text(&warps),
+                  w->role ? " (" : "", w->role ? w->role : "",
+                  w->role ? ")" : "", strbuf_text(&name),
+                  i - first > 1 ? "" : "s", strbuf_text(&what));
+        strbuf_free(&what);
+        strbuf_free(&name);
+        strbuf_free(&warps);
+    }
+}
+
+static bool fail_deadlock(Machine *mc)
+{
+    Diag *d = diag_error(mc->ctx, mc->k->op->loc, "deadlock",
+                         "deadlock in kernel '%s': no warp can go on and no "
+                         "copy or wgmma is under way",
+                         op_attr_str(mc->k->op, "name", "?"));
+    mc->failed = true;
+    for (unsigned c = 0; c < mc->n_clusters; c++)
+        for (unsigned r = 0; r < mc->k->cluster_dim; r++)
+            note_waiters(mc, d, &mc->clusters[c].ctas[r]);
+    return false;
+}
+
+/* ---- the end of a kernel ----------------------------------------------------------------------- */
+
+static bool check_end(Machine *mc)
+{
+    for (size_t i = 0; i < mc->n_effects; i++) {
+        Effect *e = mc->effects[i];
+        if (e->kind != EFFECT_store || !e->source_read)
+            return machine_fail(mc, e->warp, e->lanes, e->op, "unfinished",
+                                "is still under way when the kernel ends; "
+                                "wait for it before its shared memory or "
+                                "registers go away");
+    }
+    for (unsigned c = 0; c < mc->n_clusters; c++)
+        for (unsigned r = 0; r < mc->k->cluster_dim; r++)
+            for (unsigned i = 0; i < mc->k->n_warps; i++) {
+                const Warp *ws = mc->clusters[c].ctas[r].warps;
+                const Warp *w = &ws[i], *lead = &ws[i - i % 4];
+                if (w->mma_issued != lead->mma_issued)
+                    return machine_fail(mc, w, ALL_LANES, mc->k->op, "wgmma",
+                                        "the four warps of a warpgroup issued "
+                                        "different numbers of wgmma");
+            }
+    return true;
+}
+
+/* ---- picking --------------------------------------------------------------------------------------- */
+
+typedef struct Candidates {
+    Warp **warps;
+    unsigned n, live;
+} Candidates;
+
+static void find_warps(Machine *mc, Candidates *out)
+{
+    out->n = out->live = 0;
+    for (unsigned c = 0; c < mc->n_clusters; c++)
+        for (unsigned r = 0; r < mc->k->cluster_dim; r++)
+            for (unsigned i = 0; i < mc->k->n_warps; i++) {
+                Warp *w = &mc->clusters[c].ctas[r].warps[i];
+                out->live += !w->done;
+                if (!w->done && wait_ready(w))
+                    out->warps[out->n++] = w;
+            }
+}
+
+static Effect *oldest_effect(const Machine *mc)
+{
+    Effect *best = NULL;
+    for (size_t i = 0; i < mc->n_effects; i++) {
+        Effect *e = mc->effects[i];
+        if (effect_ready(e) && (!best || e->number < best->number))
+            best = e;
+    }
+    return best;
+}
+
+static Effect *random_effect(Machine *mc)
+{
+    size_t n = mc->n_effects;
+    size_t at = n ? (size_t)(machine_random(mc) % n) : 0;
+    for (size_t i = 0; i < n; i++) {
+        Effect *e = mc->effects[(at + i) % n];
+        if (effect_ready(e))
+            return e;
+    }
+    return NULL;
+}
+
+static Effect *pick_effect(Machine *mc, unsigned n_warps)
+{
+    if (mc->options->canonical)
+        return n_warps ? NULL : oldest_effect(mc);
+    if (n_warps && machine_random(mc) % 256 < mc->laziness)
+        return NULL;
+    return random_effect(mc);
+}
+
+bool machine_schedule(Machine *mc)
+{
+    size_t all = (size_t)mc->n_clusters * (size_t)mc->k->cluster_dim *
+                 mc->k->n_warps;
+    Candidates c = { .warps = ARENA_ARRAY(mc->arena, Warp *, all) };
+    bool ended = false;
+    for (;;) {
+        mc->time++;
+        find_warps(mc, &c);
+        if (!c.live && !ended && !check_end(mc))
+            return false;
+        ended = !c.live;
+        Effect *e = pick_effect(mc, c.n);
+        if (e) {
+            if (!effect_step(mc, e) || mc->failed)
+                return false;
+            continue;
+        }
+        if (!c.live)
+            return true;
+        if (!c.n)
+            return fail_deadlock(mc);
+        Warp *w = c.warps[mc->options->canonical ? 0
+                                                 : machine_random(mc) % c.n];
+        if (!warp_run(w, mc->options->canonical ? 0 : mc->quantum) ||
+            mc->failed)
+            return false;
+    }
+}

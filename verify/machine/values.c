@@ -1,0 +1,107 @@
+/* What SSA values hold in a warp: scalars as 32 lanes, fragments shared by
+ * count, ring positions. A move under a mask keeps the other lanes. */
+#include "verify/machine/machine_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+double *warp_lanes(Warp *w, const Value *v)
+{
+    WarpVal *x = &w->vals[v->id];
+    if (!x->lanes)
+        x->lanes = ARENA_ARRAY(w->machine->arena, double, WARP_LANES);
+    return x->lanes;
+}
+
+Frag *frag_new(Machine *mc, int64_t n)
+{
+    Frag **at = &mc->free_frags;
+    while (*at && (*at)->n != n)
+        at = &(*at)->next;
+    Frag *f = *at;
+    if (f) {
+        *at = f->next;
+    } else {
+        f = ARENA_NEW(mc->arena, Frag);
+        f->n = n;
+        f->live = ARENA_ARRAY(mc->arena, uint32_t, n);
+        f->x = ARENA_ARRAY(mc->arena, double, n * WARP_LANES);
+    }
+    memset(f->live, 0, (size_t)n * sizeof *f->live);
+    f->refs = 1;
+    f->next = NULL;
+    return f;
+}
+
+void frag_drop(Machine *mc, Frag *f)
+{
+    if (!f || --f->refs > 0)
+        return;
+    f->next = mc->free_frags;
+    mc->free_frags = f;
+}
+
+void warp_set_frag(Warp *w, const Value *v, Frag *f)
+{
+    WarpVal *x = &w->vals[v->id];
+    frag_drop(w->machine, x->frag);
+    x->frag = f;
+    x->flight = 0;
+    x->unfenced = false;
+}
+
+static void move_frag(Warp *w, const WarpVal *from, WarpVal *to,
+                      uint32_t lanes, bool whole)
+{
+    if (!from->frag)
+        return;
+    if (whole || !to->frag) {
+        from->frag->refs++;
+        frag_drop(w->machine, to->frag);
+        to->frag = from->frag;
+        to->flight = from->flight;
+        to->unfenced = from->unfenced;
+        return;
+    }
+    Frag *f = frag_new(w->machine, from->frag->n);
+    for (int64_t s = 0; s < f->n; s++) {
+        f->live[s] = (from->frag->live[s] & lanes) |
+                     (to->frag->live[s] & ~lanes);
+        for (unsigned l = 0; l < WARP_LANES; l++)
+            f->x[s * WARP_LANES + l] =
+                (lanes >> l & 1 ? from->frag
+                                : to->frag)->x[s * WARP_LANES + l];
+    }
+    if (from->flight > to->flight)
+        to->flight = from->flight;
+    to->unfenced = to->unfenced || from->unfenced;
+    frag_drop(w->machine, to->frag);
+    to->frag = f;
+}
+
+bool warp_move(Warp *w, const Value *from, const Value *to, uint32_t lanes,
+               bool whole)
+{
+    const WarpVal *f = &w->vals[from->id];
+    WarpVal *t = &w->vals[to->id];
+    if (from == to)
+        return true;
+    switch (from->type->kind) {
+    case TK_scalar: {
+        const double *x = warp_lanes(w, from);
+        double *y = warp_lanes(w, to);
+        FOR_LANES(l, lanes) y[l] = x[l];
+        return true;
+    }
+    case TK_frag:
+        move_frag(w, f, t, lanes, whole);
+        return true;
+    case TK_ring:
+        if (!whole && t->position != f->position)
+            return false;
+        t->position = f->position;
+        return true;
+    default:
+        return false;
+    }
+}
