@@ -157,6 +157,20 @@ static const Affine *index_config(Build *b, const AstExpr *e)
     return affine_config(b->x, ctx_intern(b->ctx, full));
 }
 
+/* x if c else y, decided while an entry is instantiated. */
+static const Affine *index_choice(Build *b, const AstExpr *e)
+{
+    bool truth;
+    if (!b->in_entry) {
+        build_error(b, e->loc, "syntax", "a choice is for entries of libraries "
+                    "only");
+        return NULL;
+    }
+    return build_const_bool(b, e->args[1], &truth)
+               ? build_index(b, e->args[truth ? 0 : 2])
+               : NULL;
+}
+
 const Affine *build_index(Build *b, const AstExpr *e)
 {
     const Affine *a;
@@ -183,6 +197,9 @@ const Affine *build_index(Build *b, const AstExpr *e)
         break;
     case AST_attr:
         a = index_config(b, e);
+        break;
+    case AST_choice:
+        a = index_choice(b, e);
         break;
     case AST_index:
         a = NULL;

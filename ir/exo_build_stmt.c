@@ -230,8 +230,29 @@ static void build_with(Build *b, const AstStmt *s)
     b->in_device = outer;
 }
 
+/* Only literals, template parameters and types: decided on instantiation. */
+static bool is_static(Build *b, const AstExpr *e)
+{
+    if (!e)
+        return true;
+    if (e->kind == AST_name) {
+        Binding *t = build_find(b, e->name);
+        return t ? t->kind == BIND_param : build_scalar_type(b, e) != TY_none;
+    }
+    for (unsigned i = e->kind == AST_call ? 1 : 0; i < e->n; i++)
+        if (!is_static(b, e->args[i]))
+            return false;
+    return true;
+}
+
 static void build_if(Build *b, const AstStmt *s)
 {
+    bool truth;
+    if (b->in_entry && is_static(b, s->a)) {
+        if (build_const_bool(b, s->a, &truth))
+            build_into(b, b->block, truth ? s->body : s->orelse);
+        return;
+    }
     const Cond *c = build_cond(b, s->a);
     Op *op = op_new(b->m, OP_ctl_if, s->loc, 1, 0, s->orelse ? 2 : 1);
     op->comment = s->comment;

@@ -69,7 +69,8 @@ static bool ring_depth(Build *b, const AstExpr *e, int64_t *depth)
     return false;
 }
 
-/* One extent. An annotation that is no ring names a unit and means nothing. */
+/* One extent. An annotation that is no ring names a unit and means nothing. In
+ * an entry `_` is whatever extent the argument has. */
 static bool take_extent(Build *b, const char *name, const AstExpr *e,
                         unsigned i, BuiltType *out)
 {
@@ -90,7 +91,12 @@ static bool take_extent(Build *b, const char *name, const AstExpr *e,
         }
         e = e->args[0];
     }
-    out->shape[i] = build_index(b, e);
+    if (b->in_entry && e->kind == AST_name && strcmp(e->name, "_") == 0)
+        out->shape[i] = affine_var(
+            b->x, var_new(b->x, arena_printf(b->arena, "%s_extent", name),
+                          VAR_size));
+    else
+        out->shape[i] = build_index(b, e);
     return out->shape[i] != NULL;
 }
 

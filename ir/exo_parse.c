@@ -519,7 +519,7 @@ static AstClause *parse_clause(ExoParser *p)
     } else {
         c->key = p->tok.s;
         parser_advance(p);
-        if (!parser_at(p, ':'))
+        if (!parser_at(p, ':') && p->tok.kind != TOK_newline)
             c->head = parse_head(p);
         if (!p->bad && at_name(p, "when")) {
             parser_advance(p);
