@@ -634,10 +634,11 @@ static bool parse_op(EirParser *p, Head *h, Block *into)
     h->loc = p->lx.tok.loc;
     if (p->lx.tok.kind != EIR_ident)
         return eir_expected(p, "an op");
-    h->code = op_code_from_name(p->lx.tok.text);
-    if (h->code == OP_none)
-        return eir_error(p, h->loc, "no op '%.60s'", p->lx.tok.text);
+    const char *name = p->lx.tok.text;
+    h->code = op_code_from_name(name);
     eir_lex_next(&p->lx);
+    if (h->code == OP_none)
+        return eir_error(p, h->loc, "no op '%.60s'", name);
     return parse_op_rest(p, h, into);
 }
 
