@@ -102,6 +102,27 @@ static const Affine *bool_value(Call *k, const Cond *c)
     return affine_var(k->c->m->exprs, v);
 }
 
+static bool is_parameter(const Block *b, VarId v)
+{
+    for (unsigned i = 0; i < b->n_args; i++)
+        if (!b->args[i].value && b->args[i].var == v)
+            return true;
+    return false;
+}
+
+/* An extent written `_` stands for whatever the argument has. */
+static void map_free_extents(Call *k, const Value *formal, const Access *a)
+{
+    unsigned n = 0;
+    for (unsigned i = 0; i < a->rank; i++) {
+        VarId v;
+        if (a->dims[i].kind == DIM_interval &&
+            affine_is_var(formal->shape[n++], &v) &&
+            !is_parameter(k->body->blocks[0], v))
+            clone_map_index(k->map, v, a->dims[i].len);
+    }
+}
+
 /* Maps parameter i; false where the argument does not fit it at all. */
 static bool map_argument(Call *k, unsigned i)
 {
@@ -117,6 +138,7 @@ static bool map_argument(Call *k, unsigned i)
     if (o->kind != OPND_access ||
         interval_count(o->u.access) != p->value->type->rank)
         return false;
+    map_free_extents(k, p->value, o->u.access);
     clone_map_value(k->map, p->value,
                     argument_window(k, o->u.access, p->value));
     return true;

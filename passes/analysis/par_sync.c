@@ -133,6 +133,19 @@ static bool is_thread_loop(const Op *op)
            !strcmp(op_attr_str(op, "mode", "seq"), "threads");
 }
 
+/* Does the condition come out the same for every iteration of loop and of the
+ * thread loops inside it that hold op? */
+static bool is_uniform(const Op *op, const Op *loop, const Cond *c)
+{
+    for (const Op *p = op_parent(op); p; p = op_parent(p)) {
+        if (is_thread_loop(p) && cond_uses(c, p->blocks[0]->args[0].var))
+            return false;
+        if (p == loop)
+            break;
+    }
+    return true;
+}
+
 /* Between the loop that gives a multicast iterator and the op, every CTA must
  * take the same way. */
 static bool check_convergence(SyncUse *u, unsigned i)
@@ -142,11 +155,12 @@ static bool check_convergence(SyncUse *u, unsigned i)
         return true;
     Op *loop = par_loop_of_var(u->op, v);
     for (Op *p = op_parent(u->op); p && p != loop; p = op_parent(p)) {
-        bool bad = p->code == OP_ctl_if ||
-                   (p->code == OP_ctl_for && !is_thread_loop(p));
+        bool bad = p->code == OP_ctl_if
+                       ? !is_uniform(p, loop, p->operands[0].u.cond)
+                       : p->code == OP_ctl_for && !is_thread_loop(p);
         if (!bad)
             continue;
-        const char *by = p->code == OP_ctl_if ? "an if"
+        const char *by = p->code == OP_ctl_if ? "an if that differs by CTA"
                                               : par_text_loop(u->pi->m, p);
         Diag *d = par_error(u->pi, u->op, "barrier", "multicasted %s fails "
                             "convergence requirement due to %s",
