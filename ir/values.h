@@ -2,8 +2,8 @@
  *
  * Every data type's values are exact in a double, so a value of any type is
  * held as one (SemVal.f). Each primitive rounds to its type once; integers
- * wrap. Used by the interpreter, the machine model and constant folding, so that all
- * have the same arithmetic by construction. */
+ * wrap. The interpreter, the machine model and constant folding use it, so
+ * that all have the same arithmetic by construction. */
 #ifndef EXO_IR_VALUES_H
 #define EXO_IR_VALUES_H
 
