@@ -41,6 +41,17 @@ static size_t line_end(const EirLexer *lx, size_t at)
     return end ? (size_t)(end - lx->text) : lx->n;
 }
 
+/* Adds a line that begins with `//#`, without that and one blank. */
+static void keep_comment(const EirLexer *lx, size_t end, StrBuf *kept)
+{
+    size_t at = lx->at + 3;
+    if (at < end && lx->text[at] == ' ')
+        at++;
+    if (kept->data)
+        strbuf_addc(kept, '\n');
+    strbuf_addn(kept, lx->text + at, end - at);
+}
+
 /* Skips blanks and comments; gathers `//#` lines into `kept`. */
 static void skip_blank(EirLexer *lx, StrBuf *kept)
 {
@@ -52,11 +63,8 @@ static void skip_blank(EirLexer *lx, StrBuf *kept)
             lx->at++;
         } else if (c == '/' && byte_at(lx, lx->at + 1) == '/') {
             size_t end = line_end(lx, lx->at);
-            if (lx->line_fresh && byte_at(lx, lx->at + 2) == '#') {
-                if (kept->data)
-                    strbuf_addc(kept, '\n');
-                strbuf_addn(kept, lx->text + lx->at + 3, end - lx->at - 3);
-            }
+            if (lx->line_fresh && byte_at(lx, lx->at + 2) == '#')
+                keep_comment(lx, end, kept);
             lx->at = end;
         } else {
             return;

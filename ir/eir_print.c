@@ -401,7 +401,7 @@ static void print_comment(EirPrinter *pr, const char *comment)
     for (const char *at = comment; at;) {
         size_t n = strcspn(at, "\n");
         start_line(pr);
-        strbuf_add(pr->out, "//#");
+        strbuf_add(pr->out, n ? "//# " : "//#");
         strbuf_addn(pr->out, at, n);
         strbuf_addc(pr->out, '\n');
         at = at[n] ? at + n + 1 : NULL;
