@@ -11,6 +11,7 @@
  * make one function fail, and CUDA_STUB_DEVICES to a number of devices. */
 #include "test/stub/libcuda_stub.h"
 
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -21,7 +22,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-enum { ALLOCATIONS_MAX = 1024, PARAMS_MAX = 64 };
+enum { ALLOCATIONS_MAX = 1024, PARAMS_MAX = 64, DEVICES_MAX = 8 };
 
 struct CUmod_st {
     char *ptx; /* NULL for a binary image */
@@ -34,6 +35,9 @@ struct CUstream_st {
 };
 struct CUevent_st {
     int time;
+};
+struct CUctx_st {
+    int unused;
 };
 
 static struct {
@@ -51,7 +55,12 @@ static struct {
     struct CUfunc_st functions[64];
     int function_count;
     int time;
+    struct CUctx_st contexts[DEVICES_MAX];
 } stub = { .param_count = -1 };
+
+/* Guards `stub`. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static _Thread_local CUcontext current;
 
 static const struct {
     int code;
@@ -133,15 +142,10 @@ static void read_environment(void)
     cuda_stub_fail(name, 0, atoi(colon + 1));
 }
 
-/* Records a call, written as `cuName arguments`; answers the code that it is
- * told to fail with, an error before cuInit, or success. */
-static CUresult record(const char *format, ...)
+/* Records a call; answers the code that it is told to fail with, an error
+ * before cuInit, or success. */
+static CUresult record_line(const char *line)
 {
-    char line[1024];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(line, sizeof line, format, args);
-    va_end(args);
     write_line(line);
     size_t n = strcspn(line, " ");
     bool is_init = n == 6 && strncmp(line, "cuInit", 6) == 0;
@@ -157,6 +161,20 @@ static CUresult record(const char *format, ...)
     return stub.initialized ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;
 }
 
+/* The same for a call written as `cuName arguments`. */
+static CUresult record(const char *format, ...)
+{
+    char line[1024];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    pthread_mutex_lock(&lock);
+    CUresult code = record_line(line);
+    pthread_mutex_unlock(&lock);
+    return code;
+}
+
 /* --- Memory of the device ----------------------------------------------- */
 
 static int find_allocation(const void *ptr)
@@ -167,7 +185,7 @@ static int find_allocation(const void *ptr)
     return -1;
 }
 
-static CUresult allocate(CUdeviceptr *ptr, size_t bytes)
+static CUresult allocate_unlocked(CUdeviceptr *ptr, size_t bytes)
 {
     int slot = find_allocation(NULL);
     if (bytes == 0)
@@ -184,7 +202,15 @@ static CUresult allocate(CUdeviceptr *ptr, size_t bytes)
     return CUDA_SUCCESS;
 }
 
-static CUresult release(CUdeviceptr ptr)
+static CUresult allocate(CUdeviceptr *ptr, size_t bytes)
+{
+    pthread_mutex_lock(&lock);
+    CUresult code = allocate_unlocked(ptr, bytes);
+    pthread_mutex_unlock(&lock);
+    return code;
+}
+
+static CUresult release_unlocked(CUdeviceptr ptr)
 {
     int slot = ptr ? find_allocation((void *)(uintptr_t)ptr) : -1;
     if (slot < 0)
@@ -192,6 +218,14 @@ static CUresult release(CUdeviceptr ptr)
     free(stub.allocations[slot].ptr);
     stub.allocations[slot].ptr = NULL;
     return CUDA_SUCCESS;
+}
+
+static CUresult release(CUdeviceptr ptr)
+{
+    pthread_mutex_lock(&lock);
+    CUresult code = release_unlocked(ptr);
+    pthread_mutex_unlock(&lock);
+    return code;
 }
 
 /* The bytes at `ptr` if all of them are allocated, else NULL. */
@@ -218,6 +252,14 @@ static char *device_range(CUdeviceptr ptr, size_t bytes)
     EXPORT CUresult stub_##field params __asm__(symbol);
 #define CUDA_OPTIONAL CUDA_FUNCTION
 #include "runtime/cuda_functions.def"
+/* What printed C calls and the runtime does not. */
+CUDA_FUNCTION(CtxGetCurrent, "cuCtxGetCurrent", (CUcontext *context))
+CUDA_FUNCTION(CtxGetDevice, "cuCtxGetDevice", (CUdevice *device))
+CUDA_FUNCTION(MemcpyHtoDAsync, "cuMemcpyHtoDAsync_v2",
+              (CUdeviceptr to, const void *from, size_t bytes,
+               CUstream stream))
+CUDA_FUNCTION(MemcpyDtoHAsync, "cuMemcpyDtoHAsync_v2",
+              (void *to, CUdeviceptr from, size_t bytes, CUstream stream))
 #undef CUDA_FUNCTION
 #undef CUDA_OPTIONAL
 
@@ -306,7 +348,9 @@ CUresult stub_DeviceTotalMem(size_t *bytes, CUdevice device)
 
 CUresult stub_DevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
 {
-    *context = (CUcontext)&stub;
+    if (device < 0 || device >= DEVICES_MAX)
+        return CUDA_ERROR_INVALID_DEVICE;
+    *context = &stub.contexts[device];
     return record("cuDevicePrimaryCtxRetain device=%d", device);
 }
 
@@ -317,7 +361,23 @@ CUresult stub_DevicePrimaryCtxRelease(CUdevice device)
 
 CUresult stub_CtxSetCurrent(CUcontext context)
 {
+    current = context;
     return record("cuCtxSetCurrent %s", context ? "primary" : "none");
+}
+
+CUresult stub_CtxGetCurrent(CUcontext *context)
+{
+    *context = current;
+    return record("cuCtxGetCurrent");
+}
+
+CUresult stub_CtxGetDevice(CUdevice *device)
+{
+    CHECK(record("cuCtxGetDevice"));
+    if (!current)
+        return CUDA_ERROR_INVALID_CONTEXT;
+    *device = (CUdevice)(current - stub.contexts);
+    return CUDA_SUCCESS;
 }
 
 CUresult stub_CtxSynchronize(void)
@@ -381,10 +441,14 @@ CUresult stub_ModuleGetFunction(CUfunction *function, CUmodule module,
                                 const char *name)
 {
     CHECK(record("cuModuleGetFunction %s", name));
-    if ((module->ptx && !has_entry(module->ptx, name)) ||
-        stub.function_count == 64)
+    pthread_mutex_lock(&lock);
+    bool found = (!module->ptx || has_entry(module->ptx, name)) &&
+                 stub.function_count < 64;
+    if (found)
+        *function = &stub.functions[stub.function_count++];
+    pthread_mutex_unlock(&lock);
+    if (!found)
         return CUDA_ERROR_NOT_FOUND;
-    *function = &stub.functions[stub.function_count++];
     snprintf((*function)->name, sizeof(*function)->name, "%s", name);
     return CUDA_SUCCESS;
 }
@@ -467,6 +531,30 @@ CUresult stub_MemcpyHtoD(CUdeviceptr to, const void *from, size_t bytes)
 CUresult stub_MemcpyDtoH(void *to, CUdeviceptr from, size_t bytes)
 {
     CHECK(record("cuMemcpyDtoH bytes=%zu", bytes));
+    const char *p = device_range(from, bytes);
+    if (!p)
+        return CUDA_ERROR_INVALID_VALUE;
+    memcpy(to, p, bytes);
+    return CUDA_SUCCESS;
+}
+
+CUresult stub_MemcpyHtoDAsync(CUdeviceptr to, const void *from, size_t bytes,
+                              CUstream stream)
+{
+    CHECK(record("cuMemcpyHtoDAsync bytes=%zu stream=%s", bytes,
+                 stream ? "own" : "default"));
+    char *p = device_range(to, bytes);
+    if (!p)
+        return CUDA_ERROR_INVALID_VALUE;
+    memcpy(p, from, bytes);
+    return CUDA_SUCCESS;
+}
+
+CUresult stub_MemcpyDtoHAsync(void *to, CUdeviceptr from, size_t bytes,
+                              CUstream stream)
+{
+    CHECK(record("cuMemcpyDtoHAsync bytes=%zu stream=%s", bytes,
+                 stream ? "own" : "default"));
     const char *p = device_range(from, bytes);
     if (!p)
         return CUDA_ERROR_INVALID_VALUE;
