@@ -149,7 +149,6 @@ static Lib *own_entries(Reading *r, Lib *lib)
             continue;
         if (!own) {
             own = lib_child(lib, r->ctx);
-            own->is_file = true;
             ctx_at_free(r->ctx, free_arena, r->arena);
         }
         r->ok &= lib_add_decl(own, d, d->imported, false);

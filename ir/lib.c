@@ -11,12 +11,15 @@ Lib *lib_child(Lib *parent, Ctx *ctx)
     Lib *lib = ARENA_NEW(ctx_arena(ctx), Lib);
     lib->ctx = ctx;
     lib->parent = parent;
+    lib->is_file = true;
     return lib;
 }
 
 Lib *lib_new(Ctx *ctx)
 {
-    return lib_child(NULL, ctx);
+    Lib *lib = lib_child(NULL, ctx);
+    lib->is_file = false;
+    return lib;
 }
 
 Ctx *lib_ctx(Lib *lib)
