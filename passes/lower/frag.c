@@ -18,14 +18,15 @@ static const Cond *truth(Lower *L, bool b)
 /* The constant index of a register dimension. */
 static bool constant_index(Lower *L, const Affine *e, Loc loc, int64_t *out)
 {
-    const Affine *k = to_kernel(L, e);
+    const Affine *k = lower_index(L, e);
     if (affine_is_const(k, out))
         return true;
     Diag *d = lower_error(L, loc, "register-index",
                           "a register tensor is indexed by a value that is "
                           "not constant when the loops around it are unrolled");
-    diag_fix(L->ctx, d, "index registers by constants and by iterators of "
-                        "sequential loops with constant bounds");
+    diag_fix(L->ctx, d,
+             "index registers by constants and by iterators of "
+             "sequential loops with constant bounds");
     return false;
 }
 
@@ -38,7 +39,8 @@ static int64_t shard_count(Lower *L, const ParAlloc *a, unsigned packed)
             n > 4096 / extent) {
             lower_error(L, a->op->loc, "registers",
                         "register tensor '%s' requires constant shape of at "
-                        "most 4096 elements", a->value->name);
+                        "most 4096 elements",
+                        a->value->name);
             return 0;
         }
         n *= extent;
@@ -90,8 +92,8 @@ Frag *frag_get(Lower *L, const Access *access, Loc loc, int64_t *slot)
         if (index < 0 || index >= extent) {
             lower_error(L, loc, "bounds",
                         "index %lld of register tensor '%s' is outside its "
-                        "extent %lld", (long long)index, at->base->name,
-                        (long long)extent);
+                        "extent %lld",
+                        (long long)index, at->base->name, (long long)extent);
             return NULL;
         }
         flat = flat * extent + index;
@@ -112,7 +114,7 @@ void frag_tiles(Lower *L, Value *source, FragPtrVec *out)
 
 static Value *emit_frag(Lower *L, OpCode code, const Type *type)
 {
-    Op *op = emit(L, code, 0, 1, 0);
+    Op *op = lower_emit(L, code, 0, 1, 0);
     return op_set_result(L->m, op, 0, type, NULL);
 }
 
@@ -123,14 +125,14 @@ Value *frag_value(Lower *L, Frag *f)
 
 static Value *zero_or(Lower *L, Frag *f)
 {
-    Op *op = emit(L, OP_ctl_if, 1, 1, 2);
+    Op *op = lower_emit(L, OP_ctl_if, 1, 1, 2);
     op->operands[0] = opnd_cond(f->live);
     Block *outer = L->out;
     for (unsigned i = 0; i < 2; i++) {
         L->out = op->blocks[i];
         Value *v = i == 0 ? frag_value(L, f)
                           : emit_frag(L, OP_async_frag_zero, f->type);
-        emit(L, OP_ctl_yield, 1, 0, 0)->operands[0] = opnd_value(v);
+        lower_emit(L, OP_ctl_yield, 1, 0, 0)->operands[0] = opnd_value(v);
     }
     L->out = outer;
     return op_set_result(L->m, op, 0, f->type, NULL);
@@ -184,16 +186,18 @@ bool frag_ready(Lower *L, Frag *f, Loc loc)
         return true;
     Diag *d = lower_error(L, loc, "wgmma-register",
                           "registers of '%s' are used while a wgmma that "
-                          "writes them may be in flight", f->source->name);
-    diag_fix(L->ctx, d, "await its commit group first: Await(group, "
-                        "cuda_in_order, 0)");
+                          "writes them may be in flight",
+                          f->source->name);
+    diag_fix(L->ctx, d,
+             "await its commit group first: Await(group, "
+             "cuda_in_order, 0)");
     return false;
 }
 
 static Value *extract(Lower *L, Frag *f, int64_t slot)
 {
     Value *whole = frag_force(L, f);
-    Op *op = emit(L, OP_async_frag_extract, 1, 1, 0);
+    Op *op = lower_emit(L, OP_async_frag_extract, 1, 1, 0);
     op->operands[0] = opnd_value(whole);
     op_set_int(L->m, op, "slot", slot);
     return op_set_result(L->m, op, 0, type_scalar(L->ctx, f->type->elem), NULL);
@@ -202,7 +206,7 @@ static Value *extract(Lower *L, Frag *f, int64_t slot)
 static void insert(Lower *L, Frag *f, int64_t slot, Value *v)
 {
     Value *whole = frag_force(L, f);
-    Op *op = emit(L, OP_async_frag_insert, 2, 1, 0);
+    Op *op = lower_emit(L, OP_async_frag_insert, 2, 1, 0);
     op->operands[0] = opnd_value(whole);
     op->operands[1] = opnd_value(v);
     op_set_int(L->m, op, "slot", slot);
@@ -224,7 +228,8 @@ static Value *combined(Lower *L, const Op *op, Frag *f, int64_t slot)
 {
     Value *old = extract(L, f, slot);
     bool fused = op->n_operands == 3;
-    Op *sum = emit(L, fused ? OP_arith_fma : OP_arith_add, fused ? 3 : 2, 1, 0);
+    Op *sum =
+        lower_emit(L, fused ? OP_arith_fma : OP_arith_add, fused ? 3 : 2, 1, 0);
     unsigned at = 0;
     for (unsigned i = 1; i < op->n_operands; i++)
         sum->operands[at++] =
@@ -250,7 +255,7 @@ static void note_written(Lower *L, Op *op, const OpAccess *a, void *user)
     (void)op;
     ValueVec *out = user;
     Value *root = value_root(a->access->base);
-    if (!(a->flags & ACC_WRITE) || !in_registers(L, root))
+    if (!(a->flags & ACC_WRITE) || !lower_in_registers(L, root))
         return;
     for (size_t i = 0; i < out->len; i++)
         if (out->data[i] == root)

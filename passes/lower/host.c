@@ -197,8 +197,9 @@ static void first_var(VarId v, void *user)
 
 static const char *cond_text(Lower *L, const Cond *c)
 {
-    ExprNames names = { .var = plain_var, .tensor = plain_tensor, .user = L,
-                        .exo = true };
+    ExprNames names = {
+        .var = plain_var, .tensor = plain_tensor, .user = L, .exo = true
+    };
     StrBuf b = { 0 };
     cond_print(&b, L->m->exprs, c, &names, 0);
     char *text = arena_strdup(L->scratch, strbuf_text(&b));
@@ -231,19 +232,19 @@ static void check_control(Checks *c, VarId v)
      * becomes true. */
     if (var->kind == VAR_size) {
         Op *op = op_new(L->m, OP_host_check, c->loc, 1, 0, 0);
-        op->operands[0] = opnd_cond(cond_cmp(
-            x, CMP_ge, affine_sub(x, e, affine_const(x, 1)),
-            affine_const(x, 0)));
-        op_set_str(L->m, op, "message",
-                   arena_printf(L->scratch, "%s must be at least 1",
-                                var->name));
+        op->operands[0] =
+            opnd_cond(cond_cmp(x, CMP_ge, affine_sub(x, e, affine_const(x, 1)),
+                               affine_const(x, 0)));
+        op_set_str(
+            L->m, op, "message",
+            arena_printf(L->scratch, "%s must be at least 1", var->name));
         op_set_str(L->m, op, "argument", var->name);
         place(c, op);
     }
     if (var->kind == VAR_bool)
         return;
-    const Cond *fits = cond_cmp(x, CMP_le, e,
-                                affine_const(x, ABI_CONTROL_LIMIT));
+    const Cond *fits =
+        cond_cmp(x, CMP_le, e, affine_const(x, ABI_CONTROL_LIMIT));
     check(c, fits, var->name,
           arena_printf(L->scratch, "%s must be at most %lld", var->name,
                        (long long)ABI_CONTROL_LIMIT));
@@ -278,9 +279,10 @@ static void check_strides(Checks *c, const Value *v)
         const Cond *low = cond_cmp(x, CMP_ge, s, affine_neg(x, limit));
         const Cond *high = cond_cmp(x, CMP_le, s, limit);
         check(c, cond_and(x, low, high), v->name,
-              arena_printf(L->scratch, "the stride of dimension %u of %s must "
-                           "be within %lld elements", d, v->name,
-                           (long long)ABI_CONTROL_LIMIT));
+              arena_printf(L->scratch,
+                           "the stride of dimension %u of %s must "
+                           "be within %lld elements",
+                           d, v->name, (long long)ABI_CONTROL_LIMIT));
     }
 }
 
@@ -307,8 +309,10 @@ static void check_map(Checks *c, const Access *window)
     align->operands[0] = opnd_value(v);
     op_set_int(L->m, align, "bytes", MAP_ALIGN);
     op_set_str(L->m, align, "message",
-               arena_printf(L->scratch, "the address of %s must be a multiple "
-                            "of %d bytes", name, (int)MAP_ALIGN));
+               arena_printf(L->scratch,
+                            "the address of %s must be a multiple "
+                            "of %d bytes",
+                            name, (int)MAP_ALIGN));
     op_set_str(L->m, align, "argument", name);
     place(c, align);
     unsigned rank = v->type->rank;
@@ -318,17 +322,22 @@ static void check_map(Checks *c, const Access *window)
         offset = affine_add(x, offset, affine_mul(x, a->dims[d].lo, s));
         if (d + 1 < rank)
             check(c, multiple_of(L, s, elem, MAP_ALIGN), name,
-                  arena_printf(L->scratch, "the stride of dimension %u of %s "
-                               "must be a multiple of %d bytes", d, name,
-                               (int)MAP_ALIGN));
+                  arena_printf(L->scratch,
+                               "the stride of dimension %u of %s "
+                               "must be a multiple of %d bytes",
+                               d, name, (int)MAP_ALIGN));
         else
             check(c, cond_cmp(x, CMP_eq, s, affine_const(x, 1)), name,
-                  arena_printf(L->scratch, "the innermost stride of %s must "
-                               "be 1", name));
+                  arena_printf(L->scratch,
+                               "the innermost stride of %s must "
+                               "be 1",
+                               name));
     }
     check(c, multiple_of(L, offset, elem, MAP_ALIGN), name,
-          arena_printf(L->scratch, "the part of %s that is copied must begin "
-                       "at a multiple of %d bytes", name, (int)MAP_ALIGN));
+          arena_printf(L->scratch,
+                       "the part of %s that is copied must begin "
+                       "at a multiple of %d bytes",
+                       name, (int)MAP_ALIGN));
 }
 
 /* ---- the host procedure ---------------------------------------------------------------- */
@@ -446,9 +455,10 @@ static void check_tasks(Checks *c)
     Lower *L = c->L;
     ExprCtx *x = L->m->exprs;
     for (size_t k = 0; k < L->task_counts.len; k++)
-        check(c, cond_cmp(x, CMP_le, L->task_counts.data[k],
-                          affine_const(x, INT32_MAX)), NULL,
-              "the sizes give more than 2147483647 tasks");
+        check(c,
+              cond_cmp(x, CMP_le, L->task_counts.data[k],
+                       affine_const(x, INT32_MAX)),
+              NULL, "the sizes give more than 2147483647 tasks");
 }
 
 bool host_outline(Lower *L, Op *proc)

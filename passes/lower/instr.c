@@ -58,8 +58,8 @@ static void emit_load(Lower *L, Op *op, const Instr *in, int64_t n_cta)
     unsigned dst = param_index(in, "dst"), src = param_index(in, "src");
     const ParSync *s = par_sync(L->pi, op);
     if (!s) {
-        lower_error(L, op->loc, "barrier",
-                    "'%s' needs a trailing barrier", in->name);
+        lower_error(L, op->loc, "barrier", "'%s' needs a trailing barrier",
+                    in->name);
         return;
     }
     Access *to = arg_access(L, op, dst), *from = arg_access(L, op, src);
@@ -74,15 +74,15 @@ static void emit_load(Lower *L, Op *op, const Instr *in, int64_t n_cta)
     points_to_intervals(L, from);
     Access *bar = lower_barrier(L, s);
     Block *outer = L->out;
-    L->out = emit_elect(L);
-    Op *expect = emit(L, OP_async_mbarrier_expect_tx, 1, 0, 0);
+    L->out = lower_elect(L);
+    Op *expect = lower_emit(L, OP_async_mbarrier_expect_tx, 1, 0, 0);
     expect->operands[0] = opnd_access(bar);
     op_set_int(L->m, expect, "bytes", in->params[dst].bytes / n_cta);
-    Op *load = emit(L, OP_async_bulk_tensor_load, 3, 0, 0);
+    Op *load = lower_emit(L, OP_async_bulk_tensor_load, 3, 0, 0);
     load->operands[0] = opnd_access(to);
     load->operands[1] = opnd_access(from);
     load->operands[2] = opnd_access(lower_barrier(L, s));
-    set_cta_xor(L, load, s);
+    lower_cta_xor(L, load, s);
     L->out = outer;
 }
 
@@ -102,8 +102,8 @@ static Op *emit_bulk_out(Lower *L, Op *op, const Instr *in, OpCode code)
     Access *from = arg_access(L, op, param_index(in, "src"));
     points_to_intervals(L, to);
     Block *outer = L->out;
-    L->out = emit_elect(L);
-    Op *store = emit(L, code, 2, 0, 0);
+    L->out = lower_elect(L);
+    Op *store = lower_emit(L, code, 2, 0, 0);
     store->operands[0] = opnd_access(to);
     store->operands[1] = opnd_access(from);
     L->out = outer;
@@ -158,7 +158,7 @@ static Operand wgmma_a(Lower *L, Op *op, const Instr *in, int64_t step,
                        int64_t k, bool transposed)
 {
     unsigned i = param_index(in, "A");
-    if (in_registers(L, op->operands[i].u.access->base)) {
+    if (lower_in_registers(L, op->operands[i].u.access->base)) {
         Frag *f = frag_arg(L, op, i);
         return opnd_value(f ? frag_force(L, f) : NULL);
     }
@@ -207,7 +207,7 @@ static void hook_wgmma(Lower *L, Op *op, const Instr *in)
     const InstrParam *b = &in->params[param_index(in, "B")];
     int64_t k = WGMMA_K_BYTES / (int64_t)scalar_type_bytes(b->elem);
     int64_t steps = instr_targ_int(in, "K") / k, n = wgmma_n(in);
-    bool a_regs = in_registers(
+    bool a_regs = lower_in_registers(
         L, op->operands[param_index(in, "A")].u.access->base);
     bool a_across = !a_regs && a->rank == 2 && a->shape[1] == 64 &&
                     a->shape[0] == steps * k && strstr(in->name, "_col_");
@@ -218,7 +218,7 @@ static void hook_wgmma(Lower *L, Op *op, const Instr *in)
         Operand from_b = wgmma_b(L, op, in, s, k, b->rank == 3);
         if (L->failed)
             return;
-        Op *mma = emit(L, OP_async_wgmma_mma_async, 4, 1, 0);
+        Op *mma = lower_emit(L, OP_async_wgmma_mma_async, 4, 1, 0);
         mma->operands[0] = opnd_value(before);
         mma->operands[1] = from_a;
         mma->operands[2] = from_b;
@@ -246,7 +246,7 @@ static void hook_tile_store(Lower *L, Op *op, const Instr *in)
         return;
     Access *a = arg_access(L, op, dst);
     Value *v = frag_force(L, f);
-    Op *store = emit(L, OP_async_tile_store, 2, 0, 0);
+    Op *store = lower_emit(L, OP_async_tile_store, 2, 0, 0);
     store->operands[0] = opnd_access(a);
     store->operands[1] = opnd_value(v);
     int64_t cols = to->rank == 3 ? to->shape[0] * to->shape[2] : to->shape[1];
@@ -277,15 +277,15 @@ static void lower_by_ptx(Lower *L, Op *op, const Instr *in)
     for (unsigned i = 0; i < in->n_params; i++) {
         const Operand *o = &op->operands[i];
         if (o->kind == OPND_index)
-            operands[i] = opnd_index(to_kernel(L, o->u.index));
+            operands[i] = opnd_index(lower_index(L, o->u.index));
         else if (o->kind == OPND_cond)
-            operands[i] = opnd_cond(to_kernel_cond(L, o->u.cond));
+            operands[i] = opnd_cond(lower_cond(L, o->u.cond));
         else if (o->kind == OPND_value)
             operands[i] = opnd_value(clone_map_get(L->map, o->u.value));
-        else if (in_registers(L, o->u.access->base)) {
+        else if (lower_in_registers(L, o->u.access->base)) {
             unsigned flags = in->params[i].flags;
-            operands[i] = opnd_value(
-                register_arg(L, op, i, !in->params[i].write_only));
+            operands[i] =
+                opnd_value(register_arg(L, op, i, !in->params[i].write_only));
             if (flags & ACC_WRITE)
                 written[n_written++] = i;
         } else
@@ -293,7 +293,7 @@ static void lower_by_ptx(Lower *L, Op *op, const Instr *in)
     }
     if (L->failed)
         return;
-    Op *call = emit(L, OP_async_instr, in->n_params, n_written, 0);
+    Op *call = lower_emit(L, OP_async_instr, in->n_params, n_written, 0);
     for (unsigned i = 0; i < in->n_params; i++)
         call->operands[i] = operands[i];
     op_set_attr(L->m, call, *op_attr(op, "callee"));
@@ -341,5 +341,6 @@ void lower_instr(Lower *L, Op *op)
         }
     lower_error(L, op->loc, "instruction",
                 "instruction '%s' asks for the lowering hook '%s', which does "
-                "not exist", in->name, in->hook);
+                "not exist",
+                in->name, in->hook);
 }

@@ -22,31 +22,30 @@ Diag *lower_error(Lower *L, Loc loc, const char *code, const char *fmt, ...)
 
 /* ---- emission ---------------------------------------------------------------- */
 
-Op *emit(Lower *L, OpCode code, unsigned n_operands, unsigned n_results,
-         unsigned n_blocks)
+Op *lower_emit(Lower *L, OpCode code, unsigned n_operands, unsigned n_results,
+               unsigned n_blocks)
 {
     Loc loc = L->stmt ? L->stmt->loc : L->dev->op->loc;
     Op *op = op_new(L->m, code, loc, n_operands, n_results, n_blocks);
     if (L->stmt) {
         op->origin.sid = L->stmt->sid;
         op->origin.n = (unsigned)L->iters.len;
-        op->origin.iters =
-            arena_memdup(L->m->arena, L->iters.data,
-                         L->iters.len * sizeof *L->iters.data);
+        op->origin.iters = arena_memdup(L->m->arena, L->iters.data,
+                                        L->iters.len * sizeof *L->iters.data);
     }
     block_append(L->out, op);
     return op;
 }
 
-Block *emit_elect(Lower *L)
+Block *lower_elect(Lower *L)
 {
     Op *last = L->out->last;
     if (last && last->code == OP_async_elect)
         return last->blocks[0];
-    return emit(L, OP_async_elect, 0, 0, 1)->blocks[0];
+    return lower_emit(L, OP_async_elect, 0, 0, 1)->blocks[0];
 }
 
-const Mem *mem_of(Lower *L, const Value *v)
+const Mem *lower_mem(Lower *L, const Value *v)
 {
     const Value *root = value_root((Value *)v);
     if (!root->type->mem)
@@ -54,13 +53,13 @@ const Mem *mem_of(Lower *L, const Value *v)
     return lib_mem_find(L->m->lib, root->type->mem);
 }
 
-bool in_registers(Lower *L, const Value *v)
+bool lower_in_registers(Lower *L, const Value *v)
 {
-    const Mem *mem = mem_of(L, v);
+    const Mem *mem = lower_mem(L, v);
     return mem && mem->family == MEMF_register;
 }
 
-const Affine *to_kernel(Lower *L, const Affine *e)
+const Affine *lower_index(Lower *L, const Affine *e)
 {
     const Affine *k = clone_index(L->map, e);
     if (!k)
@@ -69,7 +68,7 @@ const Affine *to_kernel(Lower *L, const Affine *e)
     return k ? k : affine_const(L->m->exprs, 0);
 }
 
-const Cond *to_kernel_cond(Lower *L, const Cond *c)
+const Cond *lower_cond(Lower *L, const Cond *c)
 {
     return role_simplify(L, clone_cond(L->map, c));
 }
@@ -166,9 +165,9 @@ Access *lower_access(Lower *L, const Access *a)
             continue;
         }
         o->kind = d->kind;
-        o->lo = to_kernel(L, d->lo);
+        o->lo = lower_index(L, d->lo);
         if (d->kind == DIM_interval)
-            o->len = to_kernel(L, d->len);
+            o->len = lower_index(L, d->len);
     }
     return out;
 }
@@ -261,7 +260,7 @@ static void kernel_params(Lower *L)
             continue;
         Value *v = block_add_value(L->m, b, c->value->type, c->value->name);
         for (unsigned d = 0; d < v->type->rank; d++)
-            v->shape[d] = to_kernel(L, c->value->shape[d]);
+            v->shape[d] = lower_index(L, c->value->shape[d]);
         clone_map_value(L->map, c->value, v);
     }
     add_coordinate(L, L->dev->cta);
@@ -271,13 +270,13 @@ static void kernel_params(Lower *L)
 
 static void emit_cluster_barrier(Lower *L)
 {
-    emit(L, OP_async_barrier_cluster_arrive, 0, 0, 0);
-    emit(L, OP_async_barrier_cluster_wait, 0, 0, 0);
+    lower_emit(L, OP_async_barrier_cluster_arrive, 0, 0, 0);
+    lower_emit(L, OP_async_barrier_cluster_wait, 0, 0, 0);
 }
 
 static void emit_cta_barrier(Lower *L)
 {
-    Op *op = emit(L, OP_async_barrier_cta_sync, 0, 0, 0);
+    Op *op = lower_emit(L, OP_async_barrier_cta_sync, 0, 0, 0);
     op_set_int(L->m, op, "id", 0);
     op_set_int(L->m, op, "threads", L->dev->block_dim);
 }
@@ -292,18 +291,18 @@ static void kernel_setup(Lower *L)
         any |= L->smem.objects.data[i].source->type->kind == TK_barrier;
     if (any) {
         Block *outer = L->out;
-        Op *once = emit(L, OP_ctl_if, 1, 0, 1);
-        once->operands[0] = opnd_cond(
-            cond_cmp(x, CMP_eq, L->dev->thread, affine_const(x, 0)));
+        Op *once = lower_emit(L, OP_ctl_if, 1, 0, 1);
+        once->operands[0] =
+            opnd_cond(cond_cmp(x, CMP_eq, L->dev->thread, affine_const(x, 0)));
         L->out = once->blocks[0];
         for (size_t i = 0; i < L->smem.objects.len; i++) {
             SmemObject *o = &L->smem.objects.data[i];
             if (o->source->type->kind == TK_barrier)
-                emit(L, OP_async_mbarrier_init, 1, 0, 0)->operands[0] =
+                lower_emit(L, OP_async_mbarrier_init, 1, 0, 0)->operands[0] =
                     opnd_value(o->object);
         }
-        emit(L, OP_async_fence_mbarrier_init, 0, 0, 0);
-        emit(L, OP_async_fence_proxy, 0, 0, 0);
+        lower_emit(L, OP_async_fence_mbarrier_init, 0, 0, 0);
+        lower_emit(L, OP_async_fence_proxy, 0, 0, 0);
         L->out = outer;
     }
     if (L->dev->cluster_dim > 1)
@@ -317,7 +316,7 @@ static void role_registers(Lower *L)
     int64_t n = L->role->reg_dec ? L->role->reg_dec : L->role->reg_inc;
     if (!n)
         return;
-    Op *op = emit(L, OP_async_setmaxnreg, 0, 0, 0);
+    Op *op = lower_emit(L, OP_async_setmaxnreg, 0, 0, 0);
     op_set_str(L->m, op, "action", L->role->reg_dec ? "dec" : "inc");
     op_set_int(L->m, op, "count", n);
 }
@@ -328,7 +327,7 @@ static void role_rings(Lower *L, Value **rings)
     for (size_t g = 0; g < L->groups.len; g++) {
         if (!L->groups.data[g].used)
             continue;
-        Op *op = emit(L, OP_async_ring_init, 0, 1, 0);
+        Op *op = lower_emit(L, OP_async_ring_init, 0, 1, 0);
         op_set_int(L->m, op, "position", 0);
         rings[g] = op_set_result(
             L->m, op, 0, type_ring(L->ctx, L->groups.data[g].depth), "ring");
@@ -339,18 +338,18 @@ static void role_rings(Lower *L, Value **rings)
 static Op *role_task_loop(Lower *L, Value **rings, unsigned n_rings)
 {
     unsigned n = L->dev->n_tasks;
-    Op *tasks = emit(L, OP_async_tasks, 2 * n + n_rings, n_rings, 1);
+    Op *tasks = lower_emit(L, OP_async_tasks, 2 * n + n_rings, n_rings, 1);
     op_set_int(L->m, tasks, "rank", n);
     Block *b = tasks->blocks[0];
     for (unsigned i = 0; i < n; i++) {
         Op *loop = L->dev->tasks[i];
-        const Affine *lo = to_kernel(L, loop->operands[0].u.index);
-        const Affine *hi = to_kernel(L, loop->operands[1].u.index);
+        const Affine *lo = lower_index(L, loop->operands[0].u.index);
+        const Affine *hi = lower_index(L, loop->operands[1].u.index);
         tasks->operands[2 * i] = opnd_index(lo);
         tasks->operands[2 * i + 1] = opnd_index(hi);
         VarId from = loop->blocks[0]->args[0].var;
-        VarId v = block_add_var(L->m, b, var_get(L->m->exprs, from)->name,
-                                VAR_iter);
+        VarId v =
+            block_add_var(L->m, b, var_get(L->m->exprs, from)->name, VAR_iter);
         var_set_bounds(L->m->exprs, v, lo, hi);
         const Affine *iter = affine_var(L->m->exprs, v);
         clone_map_index(L->map, from, iter);
@@ -378,8 +377,8 @@ static void role_task_end(Lower *L, Op *tasks, unsigned n_rings)
     for (size_t g = 0; g < L->groups.len; g++)
         if (L->groups.data[g].used)
             next[at++] = ring_at(L, (unsigned)g,
-                                 to_kernel(L, L->groups.data[g].per_task));
-    Op *yield = emit(L, OP_ctl_yield, n_rings, 0, 0);
+                                 lower_index(L, L->groups.data[g].per_task));
+    Op *yield = lower_emit(L, OP_ctl_yield, n_rings, 0, 0);
     for (unsigned i = 0; i < n_rings; i++) {
         yield->operands[i] = opnd_value(next[i]);
         op_set_result(L->m, tasks, i, next[i]->type, NULL);
@@ -397,7 +396,7 @@ static void lower_role(Lower *L, const ParRole *role)
     L->stmt = NULL;
     Block *outer = L->out;
     if (L->dev->n_roles > 1) {
-        Op *op = emit(L, OP_async_role, 0, 0, 1);
+        Op *op = lower_emit(L, OP_async_role, 0, 0, 1);
         op_set_str(L->m, op, "name", role->name);
         op_set_int(L->m, op, "lo", role->lo);
         op_set_int(L->m, op, "hi", role->hi);
@@ -429,8 +428,8 @@ static void note_task_count(Lower *L)
     const Affine *n = affine_const(x, 1);
     for (unsigned i = 0; i < L->dev->n_tasks; i++) {
         const Op *loop = L->dev->tasks[i];
-        const Affine *trips = affine_sub(x, loop->operands[1].u.index,
-                                         loop->operands[0].u.index);
+        const Affine *trips =
+            affine_sub(x, loop->operands[1].u.index, loop->operands[0].u.index);
         n = affine_mul(x, n, trips);
     }
     if (n)

@@ -24,8 +24,8 @@ bool lower_par_to_async(Ctx *ctx, Module *m);
 /* ---- shared memory: smem.c ------------------------------------------------ */
 
 typedef struct SmemObject {
-    Value *source;    /* the par allocation: a tensor or an mbarrier array */
-    Value *object;    /* what stands for it in the kernel */
+    Value *source; /* the par allocation: a tensor or an mbarrier array */
+    Value *object; /* what stands for it in the kernel */
     const Mem *mem;
     int64_t offset, bytes, align;
     unsigned live_lo, live_hi; /* positions in the device function */
@@ -43,13 +43,13 @@ typedef struct SmemLayout {
  * emitted. Its contents are `value` where `live` holds, and zero elsewhere;
  * undefined while never_written. */
 typedef struct Frag {
-    Value *source;  /* the par allocation */
-    int64_t tile;   /* index among the allocation's tiles */
+    Value *source; /* the par allocation */
+    int64_t tile;  /* index among the allocation's tiles */
     const Type *type;
-    Value *value;   /* NULL while live is false everywhere */
+    Value *value; /* NULL while live is false everywhere */
     const Cond *live;
     bool never_written;
-    bool in_flight;        /* a wgmma that writes it was not waited for */
+    bool in_flight; /* a wgmma that writes it was not waited for */
     const Block *flight_block;
     unsigned flight_commit; /* commits emitted before that wgmma */
 } Frag;
@@ -76,8 +76,8 @@ typedef struct RingCursor {
 
 /* Something of the host that the device function uses. */
 typedef struct Capture {
-    VarId var;    /* a control variable, or */
-    Value *value; /* a tensor, window or map */
+    VarId var;      /* a control variable, or */
+    Value *value;   /* a tensor, window or map */
     Access *access; /* how the launch names it */
 } Capture;
 
@@ -124,16 +124,16 @@ Diag *lower_error(Lower *L, Loc loc, const char *code, const char *fmt, ...)
 /* ---- emission helpers: lower.c ------------------------------------------------ */
 
 /* A new op at the end of L->out, with the current statement's origin. */
-Op *emit(Lower *L, OpCode code, unsigned n_operands, unsigned n_results,
-         unsigned n_blocks);
+Op *lower_emit(Lower *L, OpCode code, unsigned n_operands, unsigned n_results,
+               unsigned n_blocks);
 /* The block of an async.elect at the end of L->out; an elect that is already
  * the last op is continued. */
-Block *emit_elect(Lower *L);
-const Mem *mem_of(Lower *L, const Value *v);
-bool in_registers(Lower *L, const Value *v);
+Block *lower_elect(Lower *L);
+const Mem *lower_mem(Lower *L, const Value *v);
+bool lower_in_registers(Lower *L, const Value *v);
 /* Kernel's form of the source's expression. */
-const Affine *to_kernel(Lower *L, const Affine *e);
-const Cond *to_kernel_cond(Lower *L, const Cond *c);
+const Affine *lower_index(Lower *L, const Affine *e);
+const Cond *lower_cond(Lower *L, const Cond *c);
 /* c with what the role's warp range decides folded. */
 const Cond *role_simplify(Lower *L, const Cond *c);
 /* Is the condition implied by the bounds of the variables in it? */
@@ -163,7 +163,7 @@ bool smem_layout(Lower *L);
 SmemObject *smem_object(Lower *L, const Value *source);
 void smem_emit(Lower *L); /* allocations into the kernel's block */
 
-void ring_collect(Lower *L); /* groups of the device function */
+void ring_collect(Lower *L);              /* groups of the device function */
 int ring_group(Lower *L, const Value *v); /* -1: no ring */
 /* Elements of a barrier that count as arrived at first. */
 int64_t ring_pre_arrive(Lower *L, const Value *v);
@@ -203,7 +203,7 @@ void lower_await(Lower *L, Op *op);
 /* The element of the barrier that a statement names, in this CTA. */
 Access *lower_barrier(Lower *L, const ParSync *s);
 /* Gives op the list of target CTAs when it is not just its own. */
-void set_cta_xor(Lower *L, Op *op, const ParSync *s);
+void lower_cta_xor(Lower *L, Op *op, const ParSync *s);
 
 void lower_instr(Lower *L, Op *op);
 

@@ -14,7 +14,7 @@
 
 int64_t ring_pre_arrive(Lower *L, const Value *v)
 {
-    const Mem *mem = mem_of(L, v);
+    const Mem *mem = lower_mem(L, v);
     return mem && mem->barrier == BARRIER_mbarrier ? mem->pre_arrive : 0;
 }
 
@@ -100,7 +100,7 @@ Value *ring_advance(Lower *L, Value *ring, const Affine *by)
     int64_t n;
     if (affine_is_const(by, &n) && n == 0)
         return ring;
-    Op *op = emit(L, OP_async_ring_advance, 2, 1, 0);
+    Op *op = lower_emit(L, OP_async_ring_advance, 2, 1, 0);
     op->operands[0] = opnd_value(ring);
     op->operands[1] = opnd_index(by);
     return op_set_result(L->m, op, 0, ring->type, "ring");
@@ -155,7 +155,7 @@ AccessDim ring_dim(Lower *L, const Value *v, const Affine *e)
     int g = ring_group(L, v);
     if (g < 0)
         panic("ring of '%s' is in no group", v->name);
-    const Affine *at = affine_add_const(L->m->exprs, to_kernel(L, e),
+    const Affine *at = affine_add_const(L->m->exprs, lower_index(L, e),
                                         -ring_pre_arrive(L, v));
     int64_t delta;
     RingCursor c = cursor_near(L, (unsigned)g, at, &delta);

@@ -56,8 +56,11 @@ static void add_object(Lower *L, const ParAlloc *a, unsigned lo)
     int64_t n = shard_elements(L, a);
     int64_t size = barrier ? MBARRIER_BYTES
                            : (int64_t)scalar_type_bytes(a->value->type->elem);
-    SmemObject o = { .source = a->value, .mem = a->mem, .bytes = n * size,
-                     .live_lo = lo, .live_hi = lo };
+    SmemObject o = { .source = a->value,
+                     .mem = a->mem,
+                     .bytes = n * size,
+                     .live_lo = lo,
+                     .live_hi = lo };
     o.persistent = barrier || a->value->ring_dim >= 0 || a->mem->persistent;
     o.align = barrier ? MBARRIER_BYTES : SMEM_ALIGN;
     if (a->mem->swizzle)
@@ -154,8 +157,8 @@ bool smem_layout(Lower *L)
         return true;
     Diag *d = lower_error(L, L->dev->op->loc, "shared-memory",
                           "the device function needs %lld bytes of shared "
-                          "memory, but a CTA has %lld", (long long)end,
-                          (long long)SMEM_LIMIT);
+                          "memory, but a CTA has %lld",
+                          (long long)end, (long long)SMEM_LIMIT);
     table_notes(L, d);
     return false;
 }
@@ -166,11 +169,11 @@ static void emit_object(Lower *L, SmemObject *o)
     const ParAlloc *a = par_alloc(L->pi, v);
     unsigned rank = a->n_shard;
     bool barrier = v->type->kind == TK_barrier;
-    const Type *type = barrier
-                           ? type_mbarrier(L->ctx, rank)
-                           : type_tensor(L->ctx, TK_tensor, v->type->elem, rank,
-                                         v->type->mem);
-    Op *op = emit(L, barrier ? OP_async_mbarrier_alloc : OP_mem_alloc, 0, 1, 0);
+    const Type *type = barrier ? type_mbarrier(L->ctx, rank)
+                               : type_tensor(L->ctx, TK_tensor, v->type->elem,
+                                             rank, v->type->mem);
+    Op *op = lower_emit(L, barrier ? OP_async_mbarrier_alloc : OP_mem_alloc, 0,
+                        1, 0);
     op->loc = v->def->loc;
     op_set_int(L->m, op, "offset", o->offset);
     if (barrier)
@@ -178,8 +181,8 @@ static void emit_object(Lower *L, SmemObject *o)
     o->object = op_set_result(L->m, op, 0, type, v->name);
     for (unsigned i = 0; i < rank; i++) {
         bool ring = (int)(i + a->n_dist) == v->ring_dim;
-        o->object->shape[i] = ring ? affine_const(L->m->exprs, v->ring_depth)
-                                   : a->shard[i];
+        o->object->shape[i] =
+            ring ? affine_const(L->m->exprs, v->ring_depth) : a->shard[i];
         if (ring) {
             o->object->ring_dim = (int)i;
             o->object->ring_depth = v->ring_depth;

@@ -53,7 +53,7 @@ static void yield_arm(Lower *L, IfArm *arm, const FragPtrVec *frags,
     for (size_t i = 0; i < frags->len; i++)
         v[i] = whole[i] ? frag_force(L, &arm->after[i])
                         : frag_value(L, &arm->after[i]);
-    Op *yield = emit(L, OP_ctl_yield, (unsigned)frags->len, 0, 0);
+    Op *yield = lower_emit(L, OP_ctl_yield, (unsigned)frags->len, 0, 0);
     for (size_t i = 0; i < frags->len; i++)
         yield->operands[i] = opnd_value(v[i]);
     L->out = outer;
@@ -108,7 +108,7 @@ static void lower_if(Lower *L, const Cond *cond, Block *then, Block *otherwise)
         }
     }
     unsigned n = (unsigned)frags.len;
-    Op *op = emit(L, OP_ctl_if, 1, n, otherwise || n ? 2 : 1);
+    Op *op = lower_emit(L, OP_ctl_if, 1, n, otherwise || n ? 2 : 1);
     op->operands[0] = opnd_cond(cond);
     IfArm arms[2] = { { then, op->blocks[0], NULL },
                       { otherwise, NULL, NULL } };
@@ -147,7 +147,7 @@ static void find_register_index(Lower *L, Op *op, const OpAccess *a, void *user)
     (void)op;
     Indexing *ix = user;
     const Access *at = access_compose(L->m, a->access);
-    if (!in_registers(L, at->base))
+    if (!lower_in_registers(L, at->base))
         return;
     const ParAlloc *alloc = par_alloc(L->pi, at->base);
     for (unsigned i = alloc ? alloc->n_dist : 0; i < at->rank; i++)
@@ -237,7 +237,7 @@ static void carry_yield(Lower *L, const Carried *c, const Affine *iter)
     const Affine *next = affine_add_const(L->m->exprs, iter, 1);
     for (size_t i = 0; i < c->groups.len; i++)
         v[c->frags.len + i] = ring_at(L, c->groups.data[i], next);
-    Op *yield = emit(L, OP_ctl_yield, n, 0, 0);
+    Op *yield = lower_emit(L, OP_ctl_yield, n, 0, 0);
     for (unsigned i = 0; i < n; i++)
         yield->operands[i] = opnd_value(v[i]);
 }
@@ -270,7 +270,7 @@ static void emit_loop(Lower *L, Op *source, const Affine *lo, const Affine *hi)
     Carried c = { 0 };
     carry_into(L, source, lo, &c);
     unsigned n = (unsigned)c.init.len;
-    Op *loop = emit(L, OP_ctl_for, 2 + n, n, 1);
+    Op *loop = lower_emit(L, OP_ctl_for, 2 + n, n, 1);
     loop->operands[0] = opnd_index(lo);
     loop->operands[1] = opnd_index(hi);
     for (unsigned i = 0; i < n; i++)
@@ -298,26 +298,28 @@ static void emit_loop(Lower *L, Op *source, const Affine *lo, const Affine *hi)
 
 static void lower_loop(Lower *L, Op *op)
 {
-    const Affine *lo = to_kernel(L, op->operands[0].u.index);
-    const Affine *hi = to_kernel(L, op->operands[1].u.index);
+    const Affine *lo = lower_index(L, op->operands[0].u.index);
+    const Affine *hi = lower_index(L, op->operands[1].u.index);
     int64_t from, to;
     bool constant = affine_is_const(lo, &from) && affine_is_const(hi, &to);
     bool must = must_unroll(L, op);
     if (must && !constant) {
-        Diag *d = lower_error(L, op->loc, "register-index",
-                              "iterator '%s' indexes registers, but the "
-                              "bounds of its loop are not constant",
-                              var_get(L->m->exprs,
-                                      op->blocks[0]->args[0].var)->name);
-        diag_fix(L->ctx, d, "give the loop constant bounds, so that it can "
-                            "be unrolled");
+        Diag *d =
+            lower_error(L, op->loc, "register-index",
+                        "iterator '%s' indexes registers, but the "
+                        "bounds of its loop are not constant",
+                        var_get(L->m->exprs, op->blocks[0]->args[0].var)->name);
+        diag_fix(L->ctx, d,
+                 "give the loop constant bounds, so that it can "
+                 "be unrolled");
         return;
     }
     if (constant && (must || asked_to_unroll(op, to - from))) {
         if (to - from > UNROLL_LIMIT)
             lower_error(L, op->loc, "register-index",
                         "unrolling this loop gives %lld copies; the limit is "
-                        "%d", (long long)(to - from), (int)UNROLL_LIMIT);
+                        "%d",
+                        (long long)(to - from), (int)UNROLL_LIMIT);
         else
             unroll(L, op, from, to);
         return;
@@ -347,20 +349,22 @@ static void lower_for(Lower *L, Op *op)
     else if (!strcmp(mode, "seq"))
         lower_loop(L, op);
     else
-        lower_error(L, op->loc, "loop-mode", "unexpected loop mode %s in CUDA "
-                                             "code", mode);
+        lower_error(L, op->loc, "loop-mode",
+                    "unexpected loop mode %s in CUDA "
+                    "code",
+                    mode);
 }
 
 /* ---- assignments --------------------------------------------------------------- */
 
 static void lower_load(Lower *L, Op *op)
 {
-    if (in_registers(L, op->operands[0].u.access->base)) {
+    if (lower_in_registers(L, op->operands[0].u.access->base)) {
         frag_load(L, op);
         return;
     }
     Access *a = lower_access(L, op->operands[0].u.access);
-    Op *load = emit(L, OP_mem_load, 1, 1, 0);
+    Op *load = lower_emit(L, OP_mem_load, 1, 1, 0);
     load->operands[0] = opnd_access(a);
     clone_map_value(L->map, op->results[0],
                     op_set_result(L->m, load, 0, op->results[0]->type, NULL));
@@ -368,12 +372,12 @@ static void lower_load(Lower *L, Op *op)
 
 static void lower_store(Lower *L, Op *op)
 {
-    if (in_registers(L, op->operands[0].u.access->base)) {
+    if (lower_in_registers(L, op->operands[0].u.access->base)) {
         frag_store(L, op);
         return;
     }
     Access *a = lower_access(L, op->operands[0].u.access);
-    Op *store = emit(L, op->code, op->n_operands, 0, 0);
+    Op *store = lower_emit(L, op->code, op->n_operands, 0, 0);
     store->operands[0] = opnd_access(a);
     for (unsigned i = 1; i < op->n_operands; i++)
         store->operands[i] =
@@ -389,7 +393,7 @@ static void lower_pure(Lower *L, Op *op)
 
 static void lower_alloc(Lower *L, Op *op)
 {
-    if (in_registers(L, op->results[0]))
+    if (lower_in_registers(L, op->results[0]))
         frag_reset(L, op->results[0]);
 }
 
@@ -400,7 +404,7 @@ static void lower_op(Lower *L, Op *op)
         lower_for(L, op);
         break;
     case OP_ctl_if:
-        lower_if(L, to_kernel_cond(L, op->operands[0].u.cond), op->blocks[0],
+        lower_if(L, lower_cond(L, op->operands[0].u.cond), op->blocks[0],
                  op->n_blocks > 1 ? op->blocks[1] : NULL);
         break;
     case OP_par_warps:

@@ -32,9 +32,9 @@ static bool sees_async_proxy(const char *second)
 
 typedef struct BarrierUse {
     const Value *barrier;
-    bool by_warp;         /* every Arrive is by whole warps */
+    bool by_warp; /* every Arrive is by whole warps */
     bool seen;
-    bool to_async_proxy;  /* an Await hands over to the async proxy */
+    bool to_async_proxy; /* an Await hands over to the async proxy */
     int64_t by_warp_count, by_thread_count;
     const Op *arrive;
 } BarrierUse;
@@ -50,8 +50,8 @@ static void note_arrive(Lower *L, Op *op, BarrierUse *use)
     const ThreadSet *t = par_threads(L->pi, op);
     if (!s || !t || s->barrier != use->barrier)
         return;
-    bool by_warp = t->warp_aligned &&
-                   !is_cp_async(op_attr_str(op, "first", ""));
+    bool by_warp =
+        t->warp_aligned && !is_cp_async(op_attr_str(op, "first", ""));
     use->by_warp = use->seen ? use->by_warp && by_warp : by_warp;
     use->seen = true;
     use->by_warp_count = s->threads / 32 * s->source_ctas;
@@ -160,7 +160,7 @@ static void emit_named_barrier(Lower *L, const ThreadSet *t)
         x, affine_add_const(x, t->warp_lo, -t->cover_lo), t->n_warps);
     int64_t fixed = 0;
     bool constant = affine_is_const(which, &fixed);
-    Op *op = emit(L, OP_async_barrier_cta_sync, constant ? 0 : 1, 0, 0);
+    Op *op = lower_emit(L, OP_async_barrier_cta_sync, constant ? 0 : 1, 0, 0);
     op_set_int(L->m, op, "id", n->id + (constant ? fixed : 0));
     op_set_int(L->m, op, "threads", 32 * t->n_warps);
     if (!constant)
@@ -169,7 +169,7 @@ static void emit_named_barrier(Lower *L, const ThreadSet *t)
 
 static void emit_cta_wide(Lower *L)
 {
-    Op *op = emit(L, OP_async_barrier_cta_sync, 0, 0, 0);
+    Op *op = lower_emit(L, OP_async_barrier_cta_sync, 0, 0, 0);
     op_set_int(L->m, op, "id", 0);
     op_set_int(L->m, op, "threads", L->dev->block_dim);
 }
@@ -179,19 +179,20 @@ static void emit_thread_sync(Lower *L, Op *op, const ThreadSet *t)
     if (t->kind == THREADS_one)
         return;
     if (t->kind == THREADS_warp)
-        emit(L, OP_async_warp_sync, 0, 0, 0);
+        lower_emit(L, OP_async_warp_sync, 0, 0, 0);
     else if (t->kind == THREADS_cta)
         emit_cta_wide(L);
     else if (t->kind == THREADS_cluster) {
-        emit(L, OP_async_barrier_cluster_arrive, 0, 0, 0);
-        emit(L, OP_async_barrier_cluster_wait, 0, 0, 0);
+        lower_emit(L, OP_async_barrier_cluster_arrive, 0, 0, 0);
+        lower_emit(L, OP_async_barrier_cluster_wait, 0, 0, 0);
     } else if (wants_named_barrier(t))
         emit_named_barrier(L, t);
     else
         lower_error(L, op->loc, "unit",
                     "Fence collective unit matched no known case: %lld "
                     "threads that are no contiguous, aligned set of warps, "
-                    "no CTA and no cluster", (long long)t->threads);
+                    "no CTA and no cluster",
+                    (long long)t->threads);
 }
 
 /* Fragments that other instructions than wgmma may have written are passed
@@ -208,7 +209,7 @@ static void lower_wgmma_fence(Lower *L)
             VEC_PUSH(L->scratch, &frags, f);
     }
     unsigned n = (unsigned)frags.len;
-    Op *op = emit(L, OP_async_wgmma_fence, n, n, 0);
+    Op *op = lower_emit(L, OP_async_wgmma_fence, n, n, 0);
     for (unsigned i = 0; i < n; i++) {
         Frag *f = frags.data[i];
         op->operands[i] = opnd_value(f->value);
@@ -233,17 +234,18 @@ void lower_fence(Lower *L, Op *op)
         if (!within(first, "Sm80_generic")) {
             lower_error(L, op->loc, "timeline",
                         "Fence first sync-tl %s not supported (we allow "
-                        "Sm80_generic)", first);
+                        "Sm80_generic)",
+                        first);
             return;
         }
-        emit(L, OP_async_cp_async_wait_all, 0, 0, 0);
+        lower_emit(L, OP_async_cp_async_wait_all, 0, 0, 0);
     }
     bool proxy = !within(first, "cuda_temporal") && sees_async_proxy(second);
     if (proxy)
-        emit(L, OP_async_fence_proxy, 0, 0, 0);
+        lower_emit(L, OP_async_fence_proxy, 0, 0, 0);
     emit_thread_sync(L, op, t);
     if (proxy && t->kind != THREADS_one)
-        emit(L, OP_async_fence_proxy, 0, 0, 0);
+        lower_emit(L, OP_async_fence_proxy, 0, 0, 0);
 }
 
 /* ---- Arrive -------------------------------------------------------------------------- */
@@ -260,27 +262,26 @@ Access *lower_barrier(Lower *L, const ParSync *s)
             *d = ring_dim(L, s->barrier, s->home[i]);
         else
             *d = (AccessDim){ .kind = DIM_point,
-                              .lo = to_kernel(L, s->home[i]) };
+                              .lo = lower_index(L, s->home[i]) };
     }
     return a;
 }
 
-void set_cta_xor(Lower *L, Op *op, const ParSync *s)
+void lower_cta_xor(Lower *L, Op *op, const ParSync *s)
 {
     if (s->n_xor == 1 && s->xors[0] == 0)
         return;
     Param *items = ARENA_ARRAY(L->scratch, Param, s->n_xor);
     for (unsigned i = 0; i < s->n_xor; i++)
         items[i] = (Param){ .kind = PARAM_int, .i = s->xors[i] };
-    op_set_param(L->m, op, "cta_xor",
-                 &(Param){ .kind = PARAM_tuple, .n = s->n_xor,
-                           .items = items });
+    op_set_param(
+        L->m, op, "cta_xor",
+        &(Param){ .kind = PARAM_tuple, .n = s->n_xor, .items = items });
 }
 
 static bool quiet_warps(Lower *L, const ThreadSet *t)
 {
-    return t->warp_aligned &&
-           !warps_touch_memory(L, t->cover_lo, t->cover_hi);
+    return t->warp_aligned && !warps_touch_memory(L, t->cover_lo, t->cover_hi);
 }
 
 static void arrive_mbarrier(Lower *L, Op *op, const ParSync *s,
@@ -289,22 +290,22 @@ static void arrive_mbarrier(Lower *L, Op *op, const ParSync *s,
     const char *first = op_attr_str(op, "first", "");
     Access *a = lower_barrier(L, s);
     if (is_cp_async(first)) {
-        emit(L, OP_async_cp_async_mbarrier_arrive, 1, 0, 0)->operands[0] =
+        lower_emit(L, OP_async_cp_async_mbarrier_arrive, 1, 0, 0)->operands[0] =
             opnd_access(a);
         return;
     }
     BarrierUse use = barrier_use(L, s->barrier);
     if (use.to_async_proxy && !within(first, "cuda_temporal"))
-        emit(L, OP_async_fence_proxy, 0, 0, 0);
+        lower_emit(L, OP_async_fence_proxy, 0, 0, 0);
     Block *outer = L->out;
     if (use.by_warp) {
         if (!quiet_warps(L, t))
-            emit(L, OP_async_warp_sync, 0, 0, 0);
-        L->out = emit_elect(L);
+            lower_emit(L, OP_async_warp_sync, 0, 0, 0);
+        L->out = lower_elect(L);
     }
-    Op *arrive = emit(L, OP_async_mbarrier_arrive, 1, 0, 0);
+    Op *arrive = lower_emit(L, OP_async_mbarrier_arrive, 1, 0, 0);
     arrive->operands[0] = opnd_access(a);
-    set_cta_xor(L, arrive, s);
+    lower_cta_xor(L, arrive, s);
     L->out = outer;
 }
 
@@ -322,19 +323,19 @@ void lower_arrive(Lower *L, Op *op)
         arrive_mbarrier(L, op, s, t);
         break;
     case BARRIER_cp_async_group:
-        emit(L, OP_async_cp_async_commit_group, 0, 0, 0);
+        lower_emit(L, OP_async_cp_async_commit_group, 0, 0, 0);
         break;
     case BARRIER_bulk_group:
-        L->out = emit_elect(L);
-        emit(L, OP_async_bulk_commit_group, 0, 0, 0);
+        L->out = lower_elect(L);
+        lower_emit(L, OP_async_bulk_commit_group, 0, 0, 0);
         L->out = outer;
         break;
     case BARRIER_wgmma_group:
-        emit(L, OP_async_wgmma_commit_group, 0, 0, 0);
+        lower_emit(L, OP_async_wgmma_commit_group, 0, 0, 0);
         L->commits++;
         break;
     case BARRIER_cluster:
-        emit(L, OP_async_barrier_cluster_arrive, 0, 0, 0);
+        lower_emit(L, OP_async_barrier_cluster_arrive, 0, 0, 0);
         break;
     case BARRIER_none:
         lower_error(L, op->loc, "barrier", "'%s' is not a barrier mechanism",
@@ -351,12 +352,13 @@ static void await_mbarrier(Lower *L, Op *op, const ParSync *s,
     Access *a = lower_barrier(L, s);
     Block *outer = L->out;
     if (quiet_warps(L, t))
-        L->out = emit_elect(L);
-    emit(L, OP_async_mbarrier_wait, 1, 0, 0)->operands[0] = opnd_access(a);
+        L->out = lower_elect(L);
+    lower_emit(L, OP_async_mbarrier_wait, 1, 0, 0)->operands[0] =
+        opnd_access(a);
     BarrierUse use = barrier_use(L, s->barrier);
     const char *first = use.arrive ? op_attr_str(use.arrive, "first", "") : "";
     if (sees_async_proxy(second) && !within(first, "cuda_temporal"))
-        emit(L, OP_async_fence_proxy, 0, 0, 0);
+        lower_emit(L, OP_async_fence_proxy, 0, 0, 0);
     L->out = outer;
 }
 
@@ -380,7 +382,7 @@ static void await_wgmma(Lower *L, int64_t n)
         if (completes(L, L->frags.data[i], n))
             VEC_PUSH(L->scratch, &frags, L->frags.data[i]);
     unsigned k = (unsigned)frags.len;
-    Op *wait = emit(L, OP_async_wgmma_wait_group, k, k, 0);
+    Op *wait = lower_emit(L, OP_async_wgmma_wait_group, k, k, 0);
     op_set_int(L->m, wait, "n", n);
     for (unsigned i = 0; i < k; i++) {
         Frag *f = frags.data[i];
@@ -393,14 +395,14 @@ static void await_wgmma(Lower *L, int64_t n)
 static void await_bulk(Lower *L, Op *op, const ThreadSet *t, int64_t n)
 {
     Block *outer = L->out;
-    L->out = emit_elect(L);
-    Op *wait = emit(L, OP_async_bulk_wait_group, 0, 0, 0);
+    L->out = lower_elect(L);
+    Op *wait = lower_emit(L, OP_async_bulk_wait_group, 0, 0, 0);
     op_set_int(L->m, wait, "n", n);
     if (within(op_attr_str(op, "second", ""), "cuda_temporal"))
         op_set_bool(L->m, wait, "read", true);
     L->out = outer;
     if (!quiet_warps(L, t))
-        emit(L, OP_async_warp_sync, 0, 0, 0);
+        lower_emit(L, OP_async_warp_sync, 0, 0, 0);
 }
 
 void lower_await(Lower *L, Op *op)
@@ -417,8 +419,8 @@ void lower_await(Lower *L, Op *op)
         await_mbarrier(L, op, s, t);
         break;
     case BARRIER_cp_async_group:
-        op_set_int(L->m, emit(L, OP_async_cp_async_wait_group, 0, 0, 0), "n",
-                   n);
+        op_set_int(L->m, lower_emit(L, OP_async_cp_async_wait_group, 0, 0, 0),
+                   "n", n);
         break;
     case BARRIER_bulk_group:
         await_bulk(L, op, t, n);
@@ -427,7 +429,7 @@ void lower_await(Lower *L, Op *op)
         await_wgmma(L, n);
         break;
     case BARRIER_cluster:
-        emit(L, OP_async_barrier_cluster_wait, 0, 0, 0);
+        lower_emit(L, OP_async_barrier_cluster_wait, 0, 0, 0);
         break;
     case BARRIER_none:
         lower_error(L, op->loc, "barrier", "'%s' is not a barrier mechanism",

@@ -1,9 +1,9 @@
 /* The IR's data structures: arenas, interning, editing, windows, copies. */
+#include "ir/eir.h"
 #include "ir/ir.h"
 #include "ir/sem.h"
 
 #include <criterion/criterion.h>
-#include <stdio.h>
 #include <string.h>
 
 typedef struct Fixture {
@@ -99,9 +99,11 @@ Test(ir, every_row_is_complete)
         const OpInfo *row = op_info((OpCode)c);
         cr_assert(row->dialect && row->name && row->operands && row->attrs);
         cr_assert(row->doc && strlen(row->doc) > 5, "%s has no doc", row->name);
-        char name[80];
-        snprintf(name, sizeof name, "%s.%s", row->dialect, row->name);
-        cr_assert_eq(op_code_from_name(name), (OpCode)c, "%s", name);
+        StrBuf name = { 0 };
+        eir_op_name((OpCode)c, &name);
+        cr_assert_eq(op_code_from_name(strbuf_text(&name)), (OpCode)c, "%s",
+                     strbuf_text(&name));
+        strbuf_free(&name);
     }
     cr_assert_eq(op_code_from_name("mem.nothing"), OP_none);
     cr_assert_eq(op_code_from_name("nodot"), OP_none);
