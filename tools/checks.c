@@ -1,10 +1,14 @@
 /* Adapters from the checks of verify/, which look at one procedure, to passes,
- * which look at a module: every public procedure is checked. */
+ * which look at a module: every public procedure is checked, or the one that
+ * `user` names. */
 #include "tools/checks.h"
 
 #include "tools/input.h"
 #include "verify/check.h"
 #include "verify/check_par.h"
+#include "verify/check_seq.h"
+
+#include <string.h>
 
 static PassVerdict to_pass_verdict(Verdict v)
 {
@@ -29,24 +33,53 @@ static void report(PassCtx *pc, const CheckResult *r)
     pass_finding(pc, f);
 }
 
+static bool is_asked(const Op *op, const char *name)
+{
+    if (!name)
+        return proc_is_public(op);
+    return op->code == OP_ctl_proc &&
+           !strcmp(op_attr_str(op, "name", ""), name);
+}
+
+static void run_check_seq(PassCtx *pc, Module *m, void *user)
+{
+    struct Prover *prover =
+        pc->prover ? pc->prover : prover_layer1(pc->scratch);
+    for (Op *op = m->body->first; op; op = op->next)
+        if (is_asked(op, user)) {
+            CheckResult r = check_seq(pc->ctx, m, op, prover);
+            report(pc, &r);
+        }
+}
+
 static void run_check_par(PassCtx *pc, Module *m, void *user)
 {
-    (void)user;
     for (Op *op = m->body->first; op; op = op->next)
-        if (proc_is_public(op)) {
+        if (is_asked(op, user)) {
             CheckResult r = check_par(pc->ctx, m, op);
             report(pc, &r);
         }
 }
 
 static const PassCheck checks[] = {
+    { "check-seq", run_check_seq, NULL },
     { "check-par", run_check_par, NULL },
 };
+enum { CHECK_COUNT = sizeof checks / sizeof *checks };
 
 const PassCheck *tool_checks(unsigned *n)
 {
-    *n = sizeof checks / sizeof *checks;
+    *n = CHECK_COUNT;
     return checks;
+}
+
+const PassCheck *tool_checks_of(Arena *arena, const char *proc, unsigned *n)
+{
+    PassCheck *own = arena_memdup(arena, checks, sizeof checks);
+    for (unsigned i = 0; i < CHECK_COUNT; i++)
+        own[i].user = (void *)proc;
+    *n = CHECK_COUNT;
+    return own;
 }
 
 void tool_finding_print(StrBuf *out, const PassFinding *f)

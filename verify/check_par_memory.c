@@ -160,9 +160,11 @@ static void check_device_alloc(ParCheck *c, Op *op, const Mem *mem)
 {
     const Value *v = op->results[0];
     const ParAlloc *a = par_alloc(c->pi, v);
+    if (a && a->used && !a->first_use)
+        return; /* its distribution is not known: that was reported */
     check_ring(c, op, v, mem);
     check_constant_shape(c, op, v, mem, a ? a->n_dist : 0);
-    if (a && !a->first_use)
+    if (a && !a->used)
         diag_warning(c->ctx, op->loc, "memory", "%s is never used",
                      par_text_value(v));
 }

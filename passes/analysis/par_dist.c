@@ -358,6 +358,7 @@ bool par_dist_use(ParInfo *pi, AllocFacts *a, const DistUse *u, unsigned *n,
     d.synthetic = ARENA_ARRAY(pi->m->arena, unsigned, rank);
     d.iters = ARENA_ARRAY(pi->m->arena, DistIter, rank);
     d.serials = ARENA_ARRAY(pi->m->arena, unsigned, rank);
+    a->pub.used = true;
     if (!a->native) {
         if (!a->pub.first_use)
             a->pub.first_use = u->op;

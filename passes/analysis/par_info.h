@@ -119,7 +119,8 @@ typedef struct ParAlloc {
     const ParDist *dist;
     unsigned n_shard; /* what remains: value->shape from R on */
     const Affine *const *shard;
-    Op *first_use; /* NULL: never used, n_dist is 0 */
+    bool used;
+    Op *first_use; /* the first that was understood; NULL: n_dist is 0 */
 } ParAlloc;
 
 /* Of a tensor or barrier allocated in a device function; a window has none. */

@@ -366,6 +366,7 @@ void par_sync_analyze(ParInfo *pi, Op *op, Scope *s)
     u.alloc = ptr_map_get(&pi->allocs, u.exprs[0]->base);
     if (!u.alloc)
         return;
+    u.alloc->pub.used = true;
     u.out = ARENA_NEW(pi->m->arena, ParSync);
     u.out->barrier = u.exprs[0]->base;
     u.out->mechanism = u.alloc->pub.mem;

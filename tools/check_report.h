@@ -1,0 +1,28 @@
+/* The parts of exo-check behind its main: sizes, side inputs, the pipeline of a
+ * level, the report. */
+#ifndef EXO_TOOLS_CHECK_REPORT_H
+#define EXO_TOOLS_CHECK_REPORT_H
+
+#include "passes/pass.h"
+#include "tools/diag_print.h"
+#include "tools/options.h"
+
+/* Says that a part is not in this build; answers TOOL_missing. */
+ToolStatus check_missing(const Options *o, const char *part);
+/* --size: every name is a control parameter of a procedure that is checked,
+ * and the procedure's asserts hold where the sizes decide them. */
+ToolStatus check_sizes(Ctx *ctx, const Module *m, const Options *o);
+/* --lowered and --ptx can be read. */
+ToolStatus check_side_inputs(Ctx *ctx, const Options *o);
+/* --certificate: validates one. */
+ToolStatus check_certificate(Ctx *ctx, const Options *o);
+/* The checks of a level as pipeline text, --size put in; NULL for a level that
+ * is none. */
+const char *check_pipeline(Arena *a, const Options *o, const char *level);
+/* Appends a line for each finding on a procedure that was asked for; answers
+ * the status that the verdicts call for. */
+ToolStatus check_report_print(Ctx *ctx, const Options *o,
+                              const PassManager *pm, DiagFormat format,
+                              StrBuf *out);
+
+#endif
