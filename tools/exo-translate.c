@@ -1,0 +1,412 @@
+/* exo-translate: a program to another form: its text at a level, LLVM IR, PTX,
+ * a cubin, or a C library.
+ *
+ *   read -> checks (and lowering) by the default pipeline -> the form
+ *
+ * The steps fill one certificate; what a check refuted is not translated, what
+ * it could not decide only with --allow-unknown. Files are written when all
+ * succeeded. */
+#include "codegen/c_print.h"
+#include "codegen/ptxas.h"
+#if EXO_WITH_LLVM
+#include "codegen/llvm.h"
+#endif
+#include "ir/eir.h"
+#include "passes/pass.h"
+#include "tools/certificate.h"
+#include "tools/checks.h"
+#include "tools/diag_print.h"
+#include "tools/input.h"
+#include "tools/options.h"
+#include "tools/output.h"
+#include "tools/report.h"
+
+#include <stdio.h>
+#include <string.h>
+
+typedef enum Form {
+    FORM_eir, FORM_exo, FORM_llvm, FORM_ptx, FORM_cubin, FORM_c
+} Form;
+
+typedef struct Translate {
+    const Options *options;
+    Ctx *ctx;
+    Form form;
+    DiagFormat format;
+    const Diag *printed;
+    const char *arch, *out_path;
+    Module *m;
+    Certificate cert;
+    VEC(Op *) kernels;
+    StrBuf llvm, ptx, cubin;
+    PtxasReport ptxas;
+    bool assembled;
+} Translate;
+
+/* ---- checks and lowering ---------------------------------------------------------- */
+
+/* A size of --size, as sync-check's option. */
+static bool add_size(const char *name, size_t n, int64_t value, void *user)
+{
+    StrBuf *s = user;
+    strbuf_addf(s, "%s%.*s=%lld", s->len ? " " : "", (int)n, name,
+                (long long)value);
+    return true;
+}
+
+/* The default pipeline's text, sizes given to sync-check. */
+static ToolStatus pipeline_text(const Translate *t, const char *form,
+                                StrBuf *out)
+{
+    const char *text = pipeline_default(form);
+    const char *sizes;
+    StrBuf given = { 0 };
+    ToolStatus status = TOOL_done;
+    for (unsigned i = 0; (sizes = options_nth(t->options, "--size", i)); i++)
+        if (!options_sizes(sizes, add_size, &given))
+            status = options_usage(t->options, "--size: expected M=V,N=V, "
+                                   "found '%s'", sizes);
+    const char *at = strstr(text, "sync-check");
+    if (given.len && at) {
+        size_t n = (size_t)(at - text) + strlen("sync-check");
+        strbuf_addf(out, "%.*s{%s}%s", (int)n, text, given.data, text + n);
+    } else {
+        strbuf_add(out, text);
+    }
+    strbuf_free(&given);
+    return status;
+}
+
+/* After each pass: the module at a level it was not yet seen at. */
+static void after_pass(void *user, const PassRun *run, unsigned i,
+                       const Module *m)
+{
+    Translate *t = user;
+    (void)run;
+    (void)i;
+    certificate_add_module(&t->cert, m);
+}
+
+static void report_times(const PassManager *pm)
+{
+    for (size_t i = 0; i < pm->times.len; i++)
+        fprintf(stderr, "timing: %s %.6f s\n", pm->times.data[i].pass,
+                pm->times.data[i].seconds);
+}
+
+static ToolStatus run_pipeline(Translate *t, const char *text)
+{
+    Pipeline pipeline = { 0 };
+    if (!pipeline_parse(t->ctx, text, &pipeline))
+        return TOOL_usage;
+    PassManager pm = { .ctx = t->ctx, .verify_each = true,
+                       .after = after_pass, .user = t };
+    pm.checks = tool_checks(&pm.n_checks);
+    bool ok = pipeline_run(&pm, &pipeline, &t->m);
+    ToolStatus status = tool_findings_report(t->ctx, &pm);
+    certificate_add_findings(&t->cert, &pm);
+    if (options_has(t->options, "--timing"))
+        report_times(&pm);
+    if (!ok || ctx_error_count(t->ctx))
+        return TOOL_wrong;
+    bool may = options_has(t->options, "--allow-unknown");
+    return status == TOOL_undecided && may ? TOOL_done : status;
+}
+
+static int level_rank(const char *level)
+{
+    return !strcmp(level, "seq") ? 0 : !strcmp(level, "par") ? 1 : 2;
+}
+
+/* The level at which the form shows the program. */
+static const char *wanted_level(const Translate *t)
+{
+    const char *level = options_value(t->options, "--level", NULL);
+    if (t->form >= FORM_llvm)
+        return "async";
+    return level ? level : module_level(t->m);
+}
+
+static ToolStatus bring_to_level(Translate *t)
+{
+    const char *have = module_level(t->m), *want = wanted_level(t);
+    certificate_add_module(&t->cert, t->m);
+    if (level_rank(have) == 2 && level_rank(want) < 2) {
+        diag_error(t->ctx, (Loc){ 0 }, "level", "a program at level async "
+                   "cannot be shown at level %s", want);
+        return TOOL_wrong;
+    }
+    StrBuf text = { 0 };
+    ToolStatus status = TOOL_done;
+    if (level_rank(have) == 2)
+        strbuf_add(&text, "check-async");
+    else if (level_rank(want) == 2)
+        status = pipeline_text(t, "async", &text);
+    else
+        status = pipeline_text(t, have, &text);
+    if (level_rank(have) == 1 && level_rank(want) == 0)
+        strbuf_add(&text, ",strip-annotations");
+    if (status == TOOL_done)
+        status = run_pipeline(t, strbuf_text(&text));
+    strbuf_free(&text);
+    return status;
+}
+
+/* ---- code ----------------------------------------------------------------------------- */
+
+static ToolStatus gather_kernels(Translate *t)
+{
+    for (Op *op = t->m->body->first; op; op = op->next)
+        if (op->code == OP_async_kernel) {
+            VEC_PUSH(ctx_arena(t->ctx), &t->kernels, op);
+            certificate_add_kernel(&t->cert, op);
+        }
+    if (t->kernels.len || t->form == FORM_c)
+        return TOOL_done;
+    diag_error(t->ctx, (Loc){ 0 }, "kernel", "the program has no device "
+               "function, so there is no code for a GPU to make");
+    return TOOL_wrong;
+}
+
+static ToolStatus missing(const char *what)
+{
+    fprintf(stderr, "exo-translate: %s\n", what);
+    return TOOL_missing;
+}
+
+#if EXO_WITH_LLVM
+static ToolStatus make_ptx(Translate *t)
+{
+    StrBuf summary = { 0 };
+    certificate_summary(&t->cert, &summary);
+    LlvmOptions options = { .arch = t->arch,
+                            .summary = strbuf_text(&summary) };
+    bool ok = llvm_emit_kernels(t->ctx, t->m, (unsigned)t->kernels.len,
+                                t->kernels.data, &options,
+                                t->form == FORM_llvm ? &t->llvm : NULL,
+                                t->form == FORM_llvm ? NULL : &t->ptx);
+    strbuf_free(&summary);
+    if (ok && t->form != FORM_llvm)
+        certificate_add_text(&t->cert, "ptx", strbuf_text(&t->ptx),
+                             t->ptx.len);
+    return ok ? TOOL_done : TOOL_wrong;
+}
+#else
+static ToolStatus make_ptx(Translate *t)
+{
+    (void)t;
+    return missing("built without LLVM, which --to=llvm, ptx, cubin and c of "
+                   "a program with kernels need");
+}
+#endif
+
+static void note_registers(Translate *t)
+{
+    for (size_t i = 0; i < t->ptxas.kernels.len; i++)
+        for (size_t k = 0; k < t->cert.kernels.len; k++)
+            if (!strcmp(t->ptxas.kernels.data[i].name,
+                        t->cert.kernels.data[k].name))
+                t->cert.kernels.data[k].registers =
+                    t->ptxas.kernels.data[i].registers;
+}
+
+static ToolStatus assemble(Translate *t)
+{
+    const char *chosen = options_value(t->options, "--ptxas", NULL);
+    const char *ptxas = ptxas_find(t->ctx, chosen);
+    if (!ptxas)
+        return TOOL_missing;
+    if (!ptxas_run(t->ctx, ptxas, t->arch, strbuf_text(&t->ptx), t->ptx.len,
+                   &t->cubin, &t->ptxas))
+        return TOOL_wrong;
+    t->assembled = true;
+    note_registers(t);
+    bool ok = ptxas_gate(t->ctx, &t->ptxas);
+    certificate_add_finding(&t->cert, (PassFinding){
+        .check = "ptxas-gate", .text = "this target",
+        .verdict = ok ? PASS_proved : PASS_refuted });
+    return ok ? TOOL_done : TOOL_wrong;
+}
+
+/* PTX, and the cubin where the form or --gate asks for it. */
+static ToolStatus make_code(Translate *t)
+{
+    if (t->form < FORM_llvm)
+        return TOOL_done;
+    t->cert.arch = t->arch;
+    ToolStatus status = gather_kernels(t);
+    if (status != TOOL_done || !t->kernels.len)
+        return status;
+    status = make_ptx(t);
+    bool gate = t->form >= FORM_cubin || options_has(t->options, "--gate") ||
+                options_has(t->options, "--report");
+    if (status == TOOL_done && gate && t->form != FORM_llvm)
+        status = assemble(t);
+    return status;
+}
+
+/* ---- writing ----------------------------------------------------------------------------- */
+
+static bool write_text(Translate *t, const StrBuf *s)
+{
+    return output_write(t->ctx, t->out_path, strbuf_text(s), s->len);
+}
+
+/* `dir/gemm.c` and `dir/gemm` both give dir/gemm.h and dir/gemm.c. */
+static bool write_c(Translate *t)
+{
+    Arena *arena = ctx_arena(t->ctx);
+    const char *path = t->out_path ? t->out_path : "exo.c";
+    size_t n = strlen(path);
+    if (n > 2 && (!strcmp(path + n - 2, ".c") || !strcmp(path + n - 2, ".h")))
+        n -= 2;
+    const char *base = arena_strndup(arena, path, n);
+    const char *slash = strrchr(base, '/');
+    CImage image = { .data = t->cubin.data, .size = t->cubin.len };
+    COptions options = { .stem = slash ? slash + 1 : base, .arch = t->arch,
+                         .n_images = t->kernels.len ? 1 : 0,
+                         .images = &image };
+    StrBuf header = { 0 }, source = { 0 };
+    bool ok = c_print_library(t->ctx, t->m, &options, &header, &source) &&
+              output_write(t->ctx, arena_printf(arena, "%s.h", base),
+                           strbuf_text(&header), header.len) &&
+              output_write(t->ctx, arena_printf(arena, "%s.c", base),
+                           strbuf_text(&source), source.len);
+    strbuf_free(&header);
+    strbuf_free(&source);
+    return ok;
+}
+
+static bool write_eir(Translate *t)
+{
+    StrBuf s = { 0 };
+    eir_print(t->m, NULL, &s);
+    bool ok = write_text(t, &s);
+    strbuf_free(&s);
+    return ok;
+}
+
+static bool write_certificate(Translate *t)
+{
+    const char *path = options_value(t->options, "--emit-certificate", NULL);
+    if (!path)
+        return true;
+    StrBuf s = { 0 };
+    certificate_print(&t->cert, &s);
+    bool ok = output_write(t->ctx, path, strbuf_text(&s), s.len);
+    strbuf_free(&s);
+    return ok;
+}
+
+static bool write_form(Translate *t)
+{
+    switch (t->form) {
+    case FORM_llvm:
+        return write_text(t, &t->llvm);
+    case FORM_ptx:
+        return write_text(t, &t->ptx);
+    case FORM_cubin:
+        return write_text(t, &t->cubin);
+    case FORM_c:
+        return write_c(t);
+    default:
+        return write_eir(t);
+    }
+}
+
+static void print_report(Translate *t)
+{
+    if (!options_has(t->options, "--report"))
+        return;
+    StrBuf s = { 0 };
+    for (size_t i = 0; i < t->kernels.len; i++)
+        report_kernel(t->kernels.data[i], t->assembled ? &t->ptxas : NULL, &s);
+    fputs(strbuf_text(&s), stderr);
+    strbuf_free(&s);
+}
+
+/* ---- the command line ---------------------------------------------------------------------- */
+
+/* What this build or version does not have. */
+static ToolStatus check_available(Translate *t)
+{
+    const Options *o = t->options;
+    if (options_has(o, "--schedule") || options_has(o, "--param"))
+        return missing("--schedule: this version has no schedules");
+    if (t->form == FORM_exo)
+        return missing("--to=exo: built without the .exo printer");
+    if (!diag_format_available(t->format))
+        return missing("--diagnostics=json: built without jansson");
+    if (options_has(o, "--emit-certificate") && !certificate_available())
+        return missing("--emit-certificate: built without jansson");
+    return TOOL_done;
+}
+
+static ToolStatus read_options(Translate *t)
+{
+    static const char *const names[] = { "eir", "exo",   "llvm",
+                                         "ptx", "cubin", "c" };
+    const Options *o = t->options;
+    const char *to = options_value(o, "--to", NULL);
+    if (!to)
+        return options_usage(o, "expected --to=eir, exo, llvm, ptx, cubin or "
+                             "c");
+    for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strcmp(to, names[i]))
+            t->form = (Form)i;
+    if (options_has(o, "--level") && t->form > FORM_exo)
+        return options_usage(o, "--level goes with --to=eir and --to=exo");
+    if (!strcmp(options_value(o, "--diagnostics", "text"), "json"))
+        t->format = DIAG_json;
+    t->arch = options_value(o, "--arch", "sm_90a");
+    if (strcmp(t->arch, "sm_90a"))
+        return options_usage(o, "--arch: expected sm_90a, found '%s'",
+                             t->arch);
+    t->out_path = options_value(o, "-o", NULL);
+    if (t->form == FORM_c && (!t->out_path || !strcmp(t->out_path, "-")))
+        return options_usage(o, "--to=c writes two files: name them by -o");
+    int64_t most = options_int(o, "--max-errors", 20);
+    ctx_set_max_errors(t->ctx, most > 1000000 ? 0 : (unsigned)most);
+    return check_available(t);
+}
+
+static ToolStatus translate(Translate *t)
+{
+    ToolStatus status = read_options(t);
+    if (status != TOOL_done)
+        return status;
+    const char *path = options_file(t->options);
+    if (!path)
+        return TOOL_usage;
+    t->m = input_read(t->ctx, t->options, path);
+    if (!t->m)
+        return TOOL_wrong;
+    status = bring_to_level(t);
+    if (status == TOOL_done)
+        status = make_code(t);
+    if (status == TOOL_done)
+        print_report(t);
+    if (status == TOOL_done && !(write_form(t) && write_certificate(t)))
+        status = TOOL_wrong;
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    Options options;
+    int given = options_parse("translate", argc, argv, &options);
+    if (given >= 0)
+        return given;
+    Translate t = { .options = &options, .ctx = ctx_new() };
+    t.cert.ctx = t.ctx;
+    ToolStatus status = translate(&t);
+    diag_print_new(t.ctx, &t.printed, t.format);
+    diag_print_rest(t.ctx, t.format);
+    strbuf_free(&t.llvm);
+    strbuf_free(&t.ptx);
+    strbuf_free(&t.cubin);
+    module_free(t.m);
+    ctx_free(t.ctx);
+    options_free(&options);
+    return status;
+}
