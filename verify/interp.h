@@ -75,10 +75,9 @@ int64_t interp_task_count(const Interp *in);
 bool interp_param_extents(Module *m, const Op *proc, unsigned arg,
                           const ProcArg *args, int64_t *extent);
 
-/* A rough count of scalar operations that a run would make, saturating. Loops
- * count their trips with outer iterators at their first value. *tasks: device
- * tasks. Needs only control values in args. */
-double interp_estimate(Module *m, const Op *proc, const ProcArg *args,
-                       double *tasks);
+/* A rough estimate of a run's work, in units of one plainly interpreted op;
+ * native nests count a fiftieth. Loops count their trips with outer iterators
+ * at their first value. Needs only control values in args. */
+double interp_estimate(Module *m, const Op *proc, const ProcArg *args);
 
 #endif
