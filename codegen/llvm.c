@@ -52,8 +52,7 @@ static void pass_by_value(Emit *e, unsigned i, const AbiParam *p)
     LLVMTypeRef type =
         p->kind == ABI_map
             ? LLVMArrayType2(e->i64, 16)
-            : LLVMArrayType2(emit_scalar_type(e, p->elem),
-                             (uint64_t)p->count);
+            : LLVMArrayType2(emit_scalar_type(e, p->elem), (uint64_t)p->count);
     unsigned kind = LLVMGetEnumAttributeKindForName("byval", 5);
     add_param_attribute(e, i, LLVMCreateTypeAttribute(e->lc, kind, type));
     add_param_attribute(e, i, enum_attribute(e, "align", p->align));
@@ -107,8 +106,8 @@ static void bind_coordinates(Emit *e)
     LLVMValueRef own = LLVMBuildLShr(e->b, tid, emit_i32(e, 5), "");
     LLVMValueRef shuffle[4] = { emit_i32(e, -1), own, emit_i32(e, 0),
                                 emit_i32(e, 31) };
-    LLVMValueRef warp = emit_intrinsic(e, "llvm.nvvm.shfl.sync.idx.i32", 0,
-                                       NULL, 4, shuffle);
+    LLVMValueRef warp =
+        emit_intrinsic(e, "llvm.nvvm.shfl.sync.idx.i32", 0, NULL, 4, shuffle);
     e->cta = coord[0].var;
     emit_set_var(e, coord[0].var, (Range){ 0, cluster - 1 }, cta);
     emit_set_var(e, coord[1].var, (Range){ 0, (threads + 31) / 32 - 1 }, warp);
@@ -177,12 +176,12 @@ static void open_lines(Emit *e, Op *const *kernels, unsigned n)
     const char *file = base_name(ctx_source_name(e->ctx, e->scope_file));
     LLVMMetadataRef where =
         LLVMDIBuilderCreateFile(e->di, file, strlen(file), "", 0);
-    LLVMDIBuilderCreateCompileUnit(
-        e->di, LLVMDWARFSourceLanguageC99, where, "exo", 3, true, "", 0, 0,
-        "", 0, (LLVMDWARFEmissionKind)DEBUG_DIRECTIVES_ONLY, 0, false, false,
-        "", 0, "", 0);
-    LLVMMetadataRef version = LLVMValueAsMetadata(
-        emit_i32(e, (int64_t)LLVMDebugMetadataVersion()));
+    LLVMDIBuilderCreateCompileUnit(e->di, LLVMDWARFSourceLanguageC99, where,
+                                   "exo", 3, true, "", 0, 0, "", 0,
+                                   (LLVMDWARFEmissionKind)DEBUG_DIRECTIVES_ONLY,
+                                   0, false, false, "", 0, "", 0);
+    LLVMMetadataRef version =
+        LLVMValueAsMetadata(emit_i32(e, (int64_t)LLVMDebugMetadataVersion()));
     LLVMAddModuleFlag(e->lm, LLVMModuleFlagBehaviorWarning,
                       "Debug Info Version", 18, version);
 }
@@ -195,8 +194,8 @@ static void open_scope(Emit *e, const char *name)
     const char *file = base_name(ctx_source_name(e->ctx, e->scope_file));
     LLVMMetadataRef where =
         LLVMDIBuilderCreateFile(e->di, file, strlen(file), "", 0);
-    LLVMMetadataRef type = LLVMDIBuilderCreateSubroutineType(
-        e->di, where, NULL, 0, LLVMDIFlagZero);
+    LLVMMetadataRef type = LLVMDIBuilderCreateSubroutineType(e->di, where, NULL,
+                                                             0, LLVMDIFlagZero);
     e->scope = LLVMDIBuilderCreateFunction(
         e->di, where, name, strlen(name), name, strlen(name), where,
         e->kernel->loc.line, type, false, true, e->kernel->loc.line,
@@ -240,14 +239,18 @@ static bool check_kernel(Emit *e, const Op *op, const char *name)
     if (op->code != OP_async_kernel)
         return emit_error(e, op, "is no kernel");
     if (!is_ptx_name(name) || LLVMGetNamedFunction(e->lm, name))
-        return emit_error(e, op, "must have a name of its own of letters, "
-                          "digits and _, but has '%s'", name);
+        return emit_error(e, op,
+                          "must have a name of its own of letters, "
+                          "digits and _, but has '%s'",
+                          name);
     if (threads < 1 || threads > 1024 || cluster < 1 || cluster > 16 ||
         smem < 0 || smem > 232448)
-        return emit_error(e, op, "must have 1 to 1024 threads, clusters of 1 "
+        return emit_error(e, op,
+                          "must have 1 to 1024 threads, clusters of 1 "
                           "to 16 and at most 232448 bytes of shared memory, "
-                          "but has %lld, %lld and %lld", (long long)threads,
-                          (long long)cluster, (long long)smem);
+                          "but has %lld, %lld and %lld",
+                          (long long)threads, (long long)cluster,
+                          (long long)smem);
     return true;
 }
 
@@ -266,8 +269,7 @@ static bool emit_kernel(Emit *e, Op *op)
     LLVMTypeRef type = LLVMFunctionType(e->void_type, types, n, false);
     e->fn = LLVMAddFunction(e->lm, name, type);
     for (unsigned i = 0; i < n; i++)
-        if (params.data[i].kind == ABI_map ||
-            params.data[i].kind == ABI_array)
+        if (params.data[i].kind == ABI_map || params.data[i].kind == ABI_array)
             pass_by_value(e, i, &params.data[i]);
     LLVMAddAttributeAtIndex(e->fn, LLVMAttributeFunctionIndex,
                             enum_attribute(e, "nounwind", 0));
@@ -319,8 +321,8 @@ static LLVMTargetMachineRef make_machine(Emit *e)
     }
     const char *arch = e->options->arch ? e->options->arch : "sm_90a";
     return LLVMCreateTargetMachine(target, TRIPLE, arch, FEATURES,
-                                   LLVMCodeGenLevelAggressive,
-                                   LLVMRelocDefault, LLVMCodeModelDefault);
+                                   LLVMCodeGenLevelAggressive, LLVMRelocDefault,
+                                   LLVMCodeModelDefault);
 }
 
 static bool verify(Emit *e)
@@ -340,8 +342,7 @@ static bool optimise(Emit *e, LLVMTargetMachineRef machine)
     LLVMPassBuilderOptionsSetLoopInterleaving(options, false);
     LLVMPassBuilderOptionsSetLoopVectorization(options, false);
     LLVMPassBuilderOptionsSetSLPVectorization(options, false);
-    LLVMErrorRef error =
-        LLVMRunPasses(e->lm, "default<O3>", machine, options);
+    LLVMErrorRef error = LLVMRunPasses(e->lm, "default<O3>", machine, options);
     LLVMDisposePassBuilderOptions(options);
     if (!error)
         return true;
@@ -364,13 +365,11 @@ static bool print_ptx(Emit *e, LLVMTargetMachineRef machine, unsigned n,
     if (ctx_error_count(e->ctx) == errors) {
         for (unsigned i = 0; i < n; i++)
             strbuf_addf(out, "// exo-abi: %016llx %s\n",
-                        (unsigned long long)kernel_abi_hash(e->ctx,
-                                                            kernels[i]),
+                        (unsigned long long)kernel_abi_hash(e->ctx, kernels[i]),
                         op_attr_str(kernels[i], "name", ""));
         if (e->options->summary)
             strbuf_addf(out, "// exo-certificate: %s\n", e->options->summary);
-        strbuf_addn(out, LLVMGetBufferStart(buffer),
-                    LLVMGetBufferSize(buffer));
+        strbuf_addn(out, LLVMGetBufferStart(buffer), LLVMGetBufferSize(buffer));
     }
     LLVMDisposeMemoryBuffer(buffer);
     return ctx_error_count(e->ctx) == errors;
@@ -437,8 +436,7 @@ bool llvm_emit_kernels(Ctx *ctx, Module *m, unsigned n, Op *const *kernels,
                        const LlvmOptions *options, StrBuf *ir, StrBuf *ptx)
 {
     static const LlvmOptions no_options = { 0 };
-    Emit e = { .ctx = ctx, .m = m,
-               .options = options ? options : &no_options };
+    Emit e = { .ctx = ctx, .m = m, .options = options ? options : &no_options };
     open_emit(&e);
     LLVMTargetMachineRef machine = make_machine(&e);
     bool ok = machine != NULL;
@@ -449,8 +447,7 @@ bool llvm_emit_kernels(Ctx *ctx, Module *m, unsigned n, Op *const *kernels,
     if (ok && ir)
         print_ir(&e, ir);
     if (ok && ptx)
-        ok = optimise(&e, machine) &&
-             print_ptx(&e, machine, n, kernels, ptx);
+        ok = optimise(&e, machine) && print_ptx(&e, machine, n, kernels, ptx);
     if (machine)
         LLVMDisposeTargetMachine(machine);
     close_emit(&e);

@@ -16,8 +16,7 @@ LLVMTypeRef emit_scalar_type(Emit *e, ScalarType t)
     case TY_f64:
         return LLVMDoubleTypeInContext(e->lc);
     default:
-        return LLVMIntTypeInContext(e->lc,
-                                    8 * (unsigned)scalar_type_bytes(t));
+        return LLVMIntTypeInContext(e->lc, 8 * (unsigned)scalar_type_bytes(t));
     }
 }
 
@@ -76,8 +75,7 @@ void emit_set_value(Emit *e, const Value *v, unsigned n,
 }
 
 LLVMValueRef emit_intrinsic(Emit *e, const char *name, unsigned n_types,
-                            LLVMTypeRef *types, unsigned n,
-                            LLVMValueRef *args)
+                            LLVMTypeRef *types, unsigned n, LLVMValueRef *args)
 {
     unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
     if (!id)

@@ -29,8 +29,10 @@ static bool flatten(Emit *e, const Op *op, unsigned first, unsigned n,
         const Value *v = op->operands[i].u.value;
         const EmitValue *ev = emit_value(e, v);
         if (ev->n == 0 || ev->n != emit_type_parts(v->type))
-            return emit_error(e, op, "operand %u must be a scalar, a ring or "
-                              "a fragment", i);
+            return emit_error(e, op,
+                              "operand %u must be a scalar, a ring or "
+                              "a fragment",
+                              i);
         for (unsigned k = 0; k < ev->n; k++)
             VEC_PUSH(e->arena, &parts, ev->parts[k]);
     }
@@ -53,8 +55,7 @@ static void unflatten(Emit *e, const Value *v, const EmitValue *flat,
 static EmitValue make_phis(Emit *e, const EmitValue *init,
                            LLVMBasicBlockRef from)
 {
-    EmitValue phis = { init->n,
-                       ARENA_ARRAY(e->arena, LLVMValueRef, init->n) };
+    EmitValue phis = { init->n, ARENA_ARRAY(e->arena, LLVMValueRef, init->n) };
     for (unsigned i = 0; i < init->n; i++) {
         LLVMValueRef v = init->parts[i];
         phis.parts[i] = LLVMBuildPhi(e->b, LLVMTypeOf(v), "");
@@ -67,12 +68,13 @@ static bool close_phis(Emit *e, const Op *op, const EmitValue *phis,
                        const EmitValue *next, LLVMBasicBlockRef from)
 {
     if (phis->n != next->n)
-        return emit_error(e, op, "carries %u registers but yields %u",
-                          phis->n, next->n);
+        return emit_error(e, op, "carries %u registers but yields %u", phis->n,
+                          next->n);
     for (unsigned i = 0; i < phis->n; i++) {
         if (LLVMTypeOf(phis->parts[i]) != LLVMTypeOf(next->parts[i]))
-            return emit_error(e, op, "yields a value of another type than it "
-                                     "carries");
+            return emit_error(e, op,
+                              "yields a value of another type than it "
+                              "carries");
         LLVMAddIncoming(phis->parts[i], &next->parts[i], &from, 1);
     }
     return true;
@@ -105,11 +107,10 @@ static void set_loop_metadata(Emit *e, Op *op, LLVMValueRef branch)
     const Param *unroll = op_attr_param(op, "pragma_unroll");
     bool may = unroll && unroll->kind == PARAM_int && !synchronises;
     LLVMMetadataRef what =
-        !may               ? string_node(e, "llvm.loop.unroll.disable", -1)
-        : unroll->i == 0   ? string_node(e, "llvm.loop.unroll.full", -1)
-        : unroll->i == 1   ? string_node(e, "llvm.loop.unroll.disable", -1)
-                           : string_node(e, "llvm.loop.unroll.count",
-                                         unroll->i);
+        !may             ? string_node(e, "llvm.loop.unroll.disable", -1)
+        : unroll->i == 0 ? string_node(e, "llvm.loop.unroll.full", -1)
+        : unroll->i == 1 ? string_node(e, "llvm.loop.unroll.disable", -1)
+                         : string_node(e, "llvm.loop.unroll.count", unroll->i);
     LLVMMetadataRef self = LLVMTemporaryMDNode(e->lc, NULL, 0);
     LLVMMetadataRef parts[2] = { self, what };
     LLVMMetadataRef node = LLVMMDNodeInContext2(e->lc, parts, 2);
@@ -125,8 +126,8 @@ typedef struct Loop {
     EmitValue phis;
 } Loop;
 
-static Loop loop_open(Emit *e, LLVMValueRef lo, LLVMValueRef hi,
-                      bool is_signed, const EmitValue *init)
+static Loop loop_open(Emit *e, LLVMValueRef lo, LLVMValueRef hi, bool is_signed,
+                      const EmitValue *init)
 {
     Loop l = { .header = new_block(e, "loop"),
                .body = new_block(e, "body"),
@@ -137,8 +138,8 @@ static Loop loop_open(Emit *e, LLVMValueRef lo, LLVMValueRef hi,
     l.i = LLVMBuildPhi(e->b, LLVMTypeOf(lo), "");
     LLVMAddIncoming(l.i, &lo, &from, 1);
     l.phis = make_phis(e, init, from);
-    LLVMValueRef more = LLVMBuildICmp(
-        e->b, is_signed ? LLVMIntSLT : LLVMIntULT, l.i, hi, "");
+    LLVMValueRef more =
+        LLVMBuildICmp(e->b, is_signed ? LLVMIntSLT : LLVMIntULT, l.i, hi, "");
     LLVMBuildCondBr(e->b, more, l.body, l.exit);
     LLVMPositionBuilderAtEnd(e->b, l.body);
     return l;
@@ -244,10 +245,9 @@ static void bind_task(Emit *e, const Op *op, unsigned rank, LLVMValueRef i,
             i = LLVMBuildUDiv(e->b, i, extent[d], "");
         }
         at = LLVMBuildAdd(e->b, at, lo[d], "");
-        Range range = {
-            index_range(e, op->operands[2 * d].u.index).lo,
-            index_range(e, op->operands[2 * d + 1].u.index).hi - 1
-        };
+        Range range = { index_range(e, op->operands[2 * d].u.index).lo,
+                        index_range(e, op->operands[2 * d + 1].u.index).hi -
+                            1 };
         range.lo = range.lo < INT32_MIN ? INT32_MIN : range.lo;
         range.hi = range.hi > INT32_MAX ? INT32_MAX : range.hi;
         emit_set_var(e, op->blocks[0]->args[d].var, range, at);
@@ -259,10 +259,10 @@ bool emit_tasks(Emit *e, Op *op)
     unsigned rank = (unsigned)op_attr_int(op, "rank", 0);
     const Block *b = op->blocks[0];
     EmitValue init, next;
-    if (rank == 0 || rank > 8 || 2 * rank > op->n_operands ||
-        b->n_args < rank)
-        return emit_error(e, op, "must have 1 to 8 task variables, each with "
-                                 "its bounds");
+    if (rank == 0 || rank > 8 || 2 * rank > op->n_operands || b->n_args < rank)
+        return emit_error(e, op,
+                          "must have 1 to 8 task variables, each with "
+                          "its bounds");
     if (!flatten(e, op, 2 * rank, op->n_operands - 2 * rank, &init))
         return false;
     LLVMValueRef lo[8], extent[8], total = NULL;
@@ -273,8 +273,9 @@ bool emit_tasks(Emit *e, Op *op)
         lo[d] = emit_index(e, op, from, 32);
         LLVMValueRef v = lo[d] && n ? emit_index(e, op, n, 32) : NULL;
         if (!v || b->args[d].value)
-            return emit_error(e, op, "must have control variables with "
-                                     "bounds as its first arguments");
+            return emit_error(e, op,
+                              "must have control variables with "
+                              "bounds as its first arguments");
         if (index_range(e, n).lo < 0) {
             LLVMTypeRef type = e->i32;
             LLVMValueRef args[2] = { v, emit_i32(e, 0) };
@@ -345,8 +346,8 @@ bool emit_role(Emit *e, Op *op)
     VarId warp = args->args[args->n_args - 2].var;
     LLVMValueRef w = e->vars[warp].value;
     LLVMValueRef lo = emit_i32(e, op_attr_int(op, "lo", 0));
-    LLVMValueRef n = emit_i32(e, op_attr_int(op, "hi", 0) -
-                                     op_attr_int(op, "lo", 0));
+    LLVMValueRef n =
+        emit_i32(e, op_attr_int(op, "hi", 0) - op_attr_int(op, "lo", 0));
     LLVMValueRef from = LLVMBuildSub(e->b, w, lo, "");
     LLVMValueRef is_in = LLVMBuildICmp(e->b, LLVMIntULT, from, n, "");
     return emit_guarded(e, is_in, op->blocks[0]);
@@ -376,8 +377,7 @@ static void ring_step(Emit *e, int64_t depth, int64_t n, int64_t flips,
     if (n) {
         LLVMValueRef next = LLVMBuildNUWAdd(e->b, slot, emit_i32(e, n), "");
         LLVMValueRef end = emit_i32(e, depth);
-        LLVMValueRef wraps =
-            LLVMBuildICmp(e->b, LLVMIntUGE, next, end, "");
+        LLVMValueRef wraps = LLVMBuildICmp(e->b, LLVMIntUGE, next, end, "");
         LLVMValueRef back = LLVMBuildSub(e->b, next, end, "");
         slot = LLVMBuildSelect(e->b, wraps, back, next, "");
         LLVMValueRef turn = LLVMBuildZExt(e->b, wraps, e->i32, "");
@@ -517,9 +517,8 @@ static bool frag_constant(Emit *e, const Op *op)
     const Type *t = op->results[0]->type;
     unsigned n = emit_type_parts(t);
     LLVMTypeRef type = emit_part_type(e, t);
-    LLVMValueRef fill = op->code == OP_async_frag_zero
-                            ? LLVMConstNull(type)
-                            : LLVMGetPoison(type);
+    LLVMValueRef fill = op->code == OP_async_frag_zero ? LLVMConstNull(type)
+                                                       : LLVMGetPoison(type);
     LLVMValueRef *parts = ARENA_ARRAY(e->arena, LLVMValueRef, n + 1);
     for (unsigned i = 0; i < n; i++)
         parts[i] = fill;
@@ -549,8 +548,10 @@ bool emit_frag(Emit *e, Op *op)
     int64_t slot = op_attr_int(op, "slot", -1);
     if (t->kind != TK_frag || slot < 0 || slot >= t->n ||
         ev->n != emit_type_parts(t))
-        return emit_error(e, op, "must name a slot below %lld of a fragment, "
-                          "but names %lld", (long long)t->n, (long long)slot);
+        return emit_error(e, op,
+                          "must name a slot below %lld of a fragment, "
+                          "but names %lld",
+                          (long long)t->n, (long long)slot);
     if (op->code == OP_async_frag_extract) {
         LLVMValueRef v = frag_get(e, t, ev, slot);
         emit_set_value(e, op->results[0], 1, &v);

@@ -105,8 +105,8 @@ LLVMValueRef emit_pack2(Emit *e, ScalarType to, LLVMValueRef lo,
     }
     LLVMValueRef pair[2] = { hi, lo };
     LLVMValueRef v = emit_intrinsic(
-        e, to == TY_f16 ? "llvm.nvvm.ff2f16x2.rn" : "llvm.nvvm.ff2bf16x2.rn",
-        0, NULL, 2, pair);
+        e, to == TY_f16 ? "llvm.nvvm.ff2f16x2.rn" : "llvm.nvvm.ff2bf16x2.rn", 0,
+        NULL, 2, pair);
     return LLVMBuildBitCast(e->b, v, e->i32, "");
 }
 
@@ -160,8 +160,8 @@ static LLVMValueRef float_to_int(Emit *e, ScalarType to, ScalarType from,
     LLVMValueRef f = from == TY_f64 ? v : emit_to_f32(e, from, v);
     bool is_signed = scalar_info(to)->kind == SK_SINT;
     LLVMTypeRef types[2] = { emit_scalar_type(e, to), LLVMTypeOf(f) };
-    return emit_intrinsic(
-        e, is_signed ? "llvm.fptosi.sat" : "llvm.fptoui.sat", 2, types, 1, &f);
+    return emit_intrinsic(e, is_signed ? "llvm.fptosi.sat" : "llvm.fptoui.sat",
+                          2, types, 1, &f);
 }
 
 static LLVMValueRef int_to_int(Emit *e, ScalarType to, ScalarType from,

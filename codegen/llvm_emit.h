@@ -48,13 +48,13 @@ typedef struct Emit {
     LLVMValueRef fn;
     LLVMMetadataRef scope; /* the kernel's DISubprogram */
     uint32_t scope_file;
-    LLVMValueRef smem;     /* the dynamic shared memory, or NULL */
+    LLVMValueRef smem;      /* the dynamic shared memory, or NULL */
     LLVMValueRef smem_base; /* its address, i32 */
     VarId cta;
-    EmitValue *values;     /* by Value id */
-    EmitVar *vars;         /* by VarId */
+    EmitValue *values; /* by Value id */
+    EmitVar *vars;     /* by VarId */
     unsigned n_values, n_vars;
-    EmitValue yield;       /* of the last ctl.yield, flattened */
+    EmitValue yield; /* of the last ctl.yield, flattened */
 } Emit;
 
 /* ---- codegen/llvm_build.c: small things --------------------------------- */
@@ -71,11 +71,9 @@ void emit_set_value(Emit *e, const Value *v, unsigned n,
                     const LLVMValueRef *parts);
 /* Calls LLVM intrinsic `name`, overloaded by the n_types types. */
 LLVMValueRef emit_intrinsic(Emit *e, const char *name, unsigned n_types,
-                            LLVMTypeRef *types, unsigned n,
-                            LLVMValueRef *args);
+                            LLVMTypeRef *types, unsigned n, LLVMValueRef *args);
 /* A diagnostic of this printer at op. Always false. */
-bool emit_error(Emit *e, const Op *op, const char *fmt, ...)
-    EXO_PRINTF(3, 4);
+bool emit_error(Emit *e, const Op *op, const char *fmt, ...) EXO_PRINTF(3, 4);
 /* The integers of a tuple or integer attribute; 0 when it is absent. */
 unsigned emit_attr_ints(const Op *op, const char *key, int64_t *out,
                         unsigned max);

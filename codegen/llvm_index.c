@@ -216,8 +216,10 @@ static LLVMValueRef emit_atom(Emit *e, const Op *op, const Atom *atom,
     case OPAQUE_stride:
         return emit_stride(e, op, atom, bits);
     default:
-        emit_error(e, op, "reads the configuration field '%s', which a kernel "
-                   "does not receive", atom->name);
+        emit_error(e, op,
+                   "reads the configuration field '%s', which a kernel "
+                   "does not receive",
+                   atom->name);
         return NULL;
     }
 }
@@ -274,9 +276,8 @@ LLVMValueRef emit_cond(Emit *e, const Op *op, const Cond *c)
         if (!lhs)
             return NULL;
         rhs = LLVMConstNull(LLVMTypeOf(lhs));
-        return LLVMBuildICmp(e->b,
-                             c->kind == COND_ge0 ? LLVMIntSGE : LLVMIntEQ, lhs,
-                             rhs, "");
+        return LLVMBuildICmp(e->b, c->kind == COND_ge0 ? LLVMIntSGE : LLVMIntEQ,
+                             lhs, rhs, "");
     case COND_not:
         lhs = emit_cond(e, op, c->lhs);
         return lhs ? LLVMBuildNot(e->b, lhs, "") : NULL;

@@ -63,9 +63,10 @@ static bool add_outputs(Emit *e, const Op *op, const Instr *in, Asm *a,
         n_written++;
     }
     if (n_written != op->n_results)
-        return emit_error(e, op, "must have a result for each register "
-                          "operand written, %u, but has %u", n_written,
-                          op->n_results);
+        return emit_error(e, op,
+                          "must have a result for each register "
+                          "operand written, %u, but has %u",
+                          n_written, op->n_results);
     return true;
 }
 
@@ -178,10 +179,11 @@ static bool add_text(Emit *e, const Op *op, const Instr *in, const Ptx *ptx,
         int64_t from = piece->reg < 0 ? 0 : piece->reg;
         int64_t n = piece->reg == -2 ? p->n : 1;
         if (from + n > p->n)
-            return emit_error(e, op, "of '%s': its PTX names register %lld of "
-                              "'%s', which has %u", in->name,
-                              (long long)from, in->params[piece->param].name,
-                              p->n);
+            return emit_error(e, op,
+                              "of '%s': its PTX names register %lld of "
+                              "'%s', which has %u",
+                              in->name, (long long)from,
+                              in->params[piece->param].name, p->n);
         for (int64_t k = 0; k < n; k++)
             strbuf_addf(out, "%s$%lld", k ? ", " : "",
                         (long long)(p->first + from + k));
@@ -193,8 +195,7 @@ static void take_results(Emit *e, const Op *op, const Instr *in,
                          const Place *place, LLVMValueRef call)
 {
     unsigned result = 0;
-    bool is_struct =
-        LLVMGetTypeKind(LLVMTypeOf(call)) == LLVMStructTypeKind;
+    bool is_struct = LLVMGetTypeKind(LLVMTypeOf(call)) == LLVMStructTypeKind;
     for (unsigned i = 0; i < in->n_params; i++) {
         if (!is_written(in, op, i))
             continue;

@@ -174,11 +174,12 @@ LLVMValueRef math_log2(Emit *e, LLVMValueRef x)
 
 LLVMValueRef math_sin(Emit *e, LLVMValueRef x)
 {
-    static const double sine[] = { 1.0, -1.0 / 6, 1.0 / 120, -1.0 / 5040,
-                                   1.0 / 362880, -1.0 / 39916800 };
-    static const double cosine[] = { 1.0, -1.0 / 2, 1.0 / 24, -1.0 / 720,
-                                     1.0 / 40320, -1.0 / 3628800,
-                                     1.0 / 479001600 };
+    static const double sine[] = { 1.0,         -1.0 / 6,     1.0 / 120,
+                                   -1.0 / 5040, 1.0 / 362880, -1.0 / 39916800 };
+    static const double cosine[] = {
+        1.0,         -1.0 / 2,       1.0 / 24,       -1.0 / 720,
+        1.0 / 40320, -1.0 / 3628800, 1.0 / 479001600
+    };
     LLVMTypeRef f64 = emit_scalar_type(e, TY_f64);
     LLVMValueRef d = LLVMBuildFPExt(e->b, x, f64, "");
     LLVMValueRef scaled =

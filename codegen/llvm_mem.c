@@ -49,8 +49,7 @@ static void add_dyn(Emit *e, SharedAddr *out, LLVMValueRef v)
 static bool add_index(Emit *e, const Op *op, const Affine *index,
                       int64_t stride, SharedAddr *out)
 {
-    const Affine *rest =
-        affine_add_const(e->m->exprs, index, -index->constant);
+    const Affine *rest = affine_add_const(e->m->exprs, index, -index->constant);
     if (!rest)
         return emit_error(e, op, "has an index that overflows");
     out->constant += index->constant * stride;
@@ -89,16 +88,18 @@ bool emit_shared_addr(Emit *e, const Op *op, const Access *access,
     int64_t offset = op_attr_int(def, "offset", -1);
     offset = offset < 0 ? op_attr_int(def, "derived.offset", -1) : offset;
     if (offset < 0)
-        return emit_error(e, op, "uses an object in shared memory that has no "
-                                 "offset");
+        return emit_error(e, op,
+                          "uses an object in shared memory that has no "
+                          "offset");
     const Mem *mem = emit_mem(e, a->base->type);
     out->swizzle = mem ? mem->swizzle : 0;
     out->constant = offset;
     for (unsigned i = 0; i < a->rank; i++) {
         int64_t stride = emit_shared_stride(a->base, i);
         if (stride < 0)
-            return emit_error(e, op, "uses an object in shared memory whose "
-                                     "extents are not constant");
+            return emit_error(e, op,
+                              "uses an object in shared memory whose "
+                              "extents are not constant");
         if (!add_dim(e, op, &a->dims[i], stride, out))
             return false;
     }
@@ -107,8 +108,8 @@ bool emit_shared_addr(Emit *e, const Op *op, const Access *access,
 
 LLVMValueRef emit_shared_i32(Emit *e, const SharedAddr *a)
 {
-    LLVMValueRef v = LLVMBuildAdd(e->b, e->smem_base,
-                                  emit_i32(e, a->constant), "");
+    LLVMValueRef v =
+        LLVMBuildAdd(e->b, e->smem_base, emit_i32(e, a->constant), "");
     return a->dyn ? LLVMBuildAdd(e->b, a->dyn, v, "") : v;
 }
 
@@ -151,8 +152,7 @@ static LLVMValueRef global_stride(Emit *e, const Op *op, const Value *v,
         LLVMValueRef extent = emit_index(e, op, v->shape[i], 64);
         if (!extent)
             return NULL;
-        product = product ? LLVMBuildNSWMul(e->b, product, extent, "")
-                          : extent;
+        product = product ? LLVMBuildNSWMul(e->b, product, extent, "") : extent;
     }
     return product ? product : emit_i64(e, 1);
 }
@@ -166,8 +166,7 @@ static LLVMValueRef element_offset(Emit *e, const Op *op, const Access *a)
             return NULL;
         }
         LLVMValueRef index = emit_index_auto(e, op, a->dims[i].lo);
-        LLVMValueRef stride =
-            index ? global_stride(e, op, a->base, i) : NULL;
+        LLVMValueRef stride = index ? global_stride(e, op, a->base, i) : NULL;
         if (!stride)
             return NULL;
         if (LLVMTypeOf(index) != e->i64)
@@ -184,10 +183,11 @@ LLVMValueRef emit_pointer(Emit *e, const Op *op, const Access *access)
     if (is_shared_value(a->base))
         return shared_pointer(e, op, a);
     const EmitValue *ev = emit_value(e, a->base);
-    if (ev->n == 0 || LLVMGetTypeKind(LLVMTypeOf(ev->parts[0])) !=
-                          LLVMPointerTypeKind) {
-        emit_error(e, op, "accesses a tensor that is neither a parameter of "
-                          "the kernel in memory nor in shared memory");
+    if (ev->n == 0 ||
+        LLVMGetTypeKind(LLVMTypeOf(ev->parts[0])) != LLVMPointerTypeKind) {
+        emit_error(e, op,
+                   "accesses a tensor that is neither a parameter of "
+                   "the kernel in memory nor in shared memory");
         return NULL;
     }
     LLVMValueRef offset = element_offset(e, op, a);

@@ -61,7 +61,8 @@ static bool slot_order(Emit *e, const Op *op, const Type *t, int64_t *slot)
     if (!t->mem)
         return true;
     if (!mem || !mem->map_thread || !mem->map_slot)
-        return emit_error(e, op, "needs a register tile that says which "
+        return emit_error(e, op,
+                          "needs a register tile that says which "
                           "thread holds which element, but has %s",
                           t->mem->name);
     for (int64_t lane = 0; lane < 32; lane++)
@@ -70,9 +71,11 @@ static bool slot_order(Emit *e, const Op *op, const Type *t, int64_t *slot)
             fragment_element(i, lane, &row, &col);
             if (!tile_slot(mem, row, col, lane, &at) || at < 0 || at >= t->n ||
                 (lane > 0 && at != slot[i]))
-                return emit_error(e, op, "needs a register tile with the "
+                return emit_error(e, op,
+                                  "needs a register tile with the "
                                   "tensor core's order of elements, which "
-                                  "%s has not", t->mem->name);
+                                  "%s has not",
+                                  t->mem->name);
             slot[i] = at;
         }
     return true;
@@ -90,9 +93,11 @@ static bool word_order(Emit *e, const Op *op, const Type *t, unsigned *word)
         return false;
     int64_t per = frag_is_packed(t) ? 4 / scalar_type_bytes(t->elem) : 1;
     for (int64_t i = 0; i < t->n; i++) {
-        if (slot[i] % per != i % per || slot[i] / per != slot[i - i % per] / per)
-            return emit_error(e, op, "needs neighbouring elements in one "
-                                     "register");
+        if (slot[i] % per != i % per ||
+            slot[i] / per != slot[i - i % per] / per)
+            return emit_error(e, op,
+                              "needs neighbouring elements in one "
+                              "register");
         word[i / per] = (unsigned)(slot[i] / per);
     }
     return true;
@@ -101,8 +106,8 @@ static bool word_order(Emit *e, const Op *op, const Type *t, unsigned *word)
 /* ---- descriptors --------------------------------------------------------------- */
 
 typedef struct Operand2d {
-    const Access *access; /* on the root */
-    bool transposed;      /* M- or N-major */
+    const Access *access;    /* on the root */
+    bool transposed;         /* M- or N-major */
     int64_t leading, stride; /* byte distances of the descriptor */
 } Operand2d;
 
@@ -120,26 +125,28 @@ static bool classify(Emit *e, const Op *op, const Access *access, int64_t mn,
     int64_t rows, cols;
     if (a->rank < 2 || !interval_len(&a->dims[a->rank - 2], &rows) ||
         !interval_len(&a->dims[a->rank - 1], &cols))
-        return emit_error(e, op, "needs an operand whose last two dimensions "
-                                 "are intervals");
+        return emit_error(e, op,
+                          "needs an operand whose last two dimensions "
+                          "are intervals");
     out->access = a;
     out->transposed = !(rows == mn && cols == k);
     if (out->transposed && !(rows == k && cols == 64 && mn % 64 == 0))
-        return emit_error(e, op, "needs an operand of %lld x %lld, or of "
-                          "%lld x 64, but has %lld x %lld", (long long)mn,
-                          (long long)k, (long long)k, (long long)rows,
-                          (long long)cols);
+        return emit_error(e, op,
+                          "needs an operand of %lld x %lld, or of "
+                          "%lld x 64, but has %lld x %lld",
+                          (long long)mn, (long long)k, (long long)k,
+                          (long long)rows, (long long)cols);
     int64_t middle = emit_shared_stride(a->base, a->rank - 2);
     const Mem *mem = emit_mem(e, a->base->type);
     if (!mem || !mem->swizzle || middle != (int64_t)mem->swizzle)
-        return emit_error(e, op, "needs an operand in swizzled shared memory "
-                                 "whose rows have the width of the swizzle");
+        return emit_error(e, op,
+                          "needs an operand in swizzled shared memory "
+                          "whose rows have the width of the swizzle");
     out->stride = 8 * middle;
     out->leading = 16;
     if (out->transposed)
-        out->leading = a->rank > 2
-                           ? emit_shared_stride(a->base, a->rank - 3)
-                           : 16;
+        out->leading =
+            a->rank > 2 ? emit_shared_stride(a->base, a->rank - 3) : 16;
     return true;
 }
 
@@ -198,8 +205,8 @@ static bool pass_through(Emit *e, const Op *op, const char *ptx)
         unsigned parts = emit_value(e, op->operands[i].u.value)->n;
         LLVMValueRef *regs = ARENA_ARRAY(e->arena, LLVMValueRef, parts + 1);
         for (unsigned k = 0; k < parts; k++, out++)
-            regs[k] = n == 1 ? result
-                             : LLVMBuildExtractValue(e->b, result, out, "");
+            regs[k] =
+                n == 1 ? result : LLVMBuildExtractValue(e->b, result, out, "");
         emit_set_value(e, op->results[i], parts, regs);
     }
     return true;
@@ -246,8 +253,9 @@ static bool read_a(Emit *e, const Op *op, Wgmma *w)
     }
     const Type *t = o->kind == OPND_value ? o->u.value->type : NULL;
     if (!t || t->kind != TK_frag || !frag_is_packed(t))
-        return emit_error(e, op, "needs A in shared memory or in a fragment "
-                                 "of 16- or 8-bit elements");
+        return emit_error(e, op,
+                          "needs A in shared memory or in a fragment "
+                          "of 16- or 8-bit elements");
     int64_t first = op_attr_int(op, "a_slot", 0);
     int64_t per = 4 / scalar_type_bytes(t->elem);
     w->a_type = t->elem;
@@ -272,10 +280,11 @@ static bool read_wgmma(Emit *e, const Op *op, Wgmma *w)
     if (d->type->kind != TK_frag || d->type->n != w->n / 2 || w->n % 8 ||
         w->n < 8 || w->n > 256 ||
         (d->type->elem != TY_f32 && d->type->elem != TY_f16))
-        return emit_error(e, op, "needs an accumulator of n / 2 registers of "
+        return emit_error(e, op,
+                          "needs an accumulator of n / 2 registers of "
                           "f32 or f16 and an n of 8 to 256 in steps of 8, but "
-                          "has n = %lld and %lld registers", (long long)w->n,
-                          (long long)d->type->n);
+                          "has n = %lld and %lld registers",
+                          (long long)w->n, (long long)d->type->n);
     if (!word_order(e, op, d->type, w->d_word) || !read_a(e, op, w))
         return false;
     const Access *b = op->operands[2].u.access;
@@ -288,8 +297,9 @@ static bool read_wgmma(Emit *e, const Op *op, Wgmma *w)
     w->b_transposed = two.transposed;
     if ((w->a_transposed || w->b_transposed) &&
         scalar_type_bytes(w->b_type) != 2)
-        return emit_error(e, op, "takes an M- or N-major operand only of "
-                                 "16-bit elements");
+        return emit_error(e, op,
+                          "takes an M- or N-major operand only of "
+                          "16-bit elements");
     w->b_desc = descriptor(e, op, &two);
     return w->b_desc != NULL;
 }
@@ -299,11 +309,10 @@ static void add_wgmma_text(Wgmma *w, Asm *a, unsigned n_d, unsigned a_at,
 {
     strbuf_addf(&a->text, "{\n\t.reg .pred P;\n\tsetp.ne.b32 P, %s, 0;\n\t",
                 scale);
-    strbuf_addf(&a->text,
-                "wgmma.mma_async.sync.aligned.m64n%lldk%lld.%s.%s.%s ",
-                (long long)w->n, (long long)w->k,
-                scalar_info(w->d_type->elem)->ptx, wgmma_type(w->a_type),
-                wgmma_type(w->b_type));
+    strbuf_addf(
+        &a->text, "wgmma.mma_async.sync.aligned.m64n%lldk%lld.%s.%s.%s ",
+        (long long)w->n, (long long)w->k, scalar_info(w->d_type->elem)->ptx,
+        wgmma_type(w->a_type), wgmma_type(w->b_type));
     add_register_list(a, 0, n_d);
     strbuf_add(&a->text, ", ");
     if (w->a_regs)
@@ -370,8 +379,10 @@ bool emit_wgmma(Emit *e, Op *op)
         return pass_through(e, op, "wgmma.fence.sync.aligned;");
     int64_t n = op_attr_int(op, "n", -1);
     if (n < 0 || n > 7)
-        return emit_error(e, op, "must wait for 0 to 7 groups, but has n = "
-                          "%lld", (long long)n);
+        return emit_error(e, op,
+                          "must wait for 0 to 7 groups, but has n = "
+                          "%lld",
+                          (long long)n);
     snprintf(text, sizeof text, "wgmma.wait_group.sync.aligned %lld;",
              (long long)n);
     return pass_through(e, op, text);
@@ -398,20 +409,24 @@ static bool read_layout(Emit *e, const Op *op, const Access *a, TileStore *s)
     int64_t cols = op_attr_int(op, "cols", 0);
     if (a->rank < 2 || !interval_len(&a->dims[a->rank - 2], &rows) ||
         !interval_len(&a->dims[a->rank - 1], &inner) || rows != 16)
-        return emit_error(e, op, "needs a destination whose last two "
-                                 "dimensions are intervals, of 16 rows");
+        return emit_error(e, op,
+                          "needs a destination whose last two "
+                          "dimensions are intervals, of 16 rows");
     s->inner = inner;
     s->row_bytes = emit_shared_stride(a->base, a->rank - 2);
-    s->outer_bytes =
-        a->rank > 2 ? emit_shared_stride(a->base, a->rank - 3) : 0;
+    s->outer_bytes = a->rank > 2 ? emit_shared_stride(a->base, a->rank - 3) : 0;
     if (inner % 8 || cols % inner ||
-        (cols > inner && (a->rank < 3 ||
-                          a->dims[a->rank - 3].kind != DIM_interval)))
-        return emit_error(e, op, "needs a destination of %lld columns in "
-                          "groups of a multiple of 8", (long long)cols);
+        (cols > inner &&
+         (a->rank < 3 || a->dims[a->rank - 3].kind != DIM_interval)))
+        return emit_error(e, op,
+                          "needs a destination of %lld columns in "
+                          "groups of a multiple of 8",
+                          (long long)cols);
     if (s->base.swizzle && s->row_bytes != (int64_t)s->base.swizzle)
-        return emit_error(e, op, "needs rows of the width of the swizzle, but "
-                          "has %lld bytes", (long long)s->row_bytes);
+        return emit_error(e, op,
+                          "needs rows of the width of the swizzle, but "
+                          "has %lld bytes",
+                          (long long)s->row_bytes);
     if (s->base.swizzle && inner * bytes > s->row_bytes)
         return emit_error(e, op, "has rows wider than the swizzle");
     return true;
@@ -432,12 +447,14 @@ static bool read_tile_store(Emit *e, const Op *op, TileStore *s)
     if (v->type->kind != TK_frag || op_attr_int(op, "rows", 0) != 16 ||
         s->col0 < 0 || s->col0 % 8 || cols < 8 || cols % 8 ||
         (s->col0 + cols) / 2 > v->type->n)
-        return emit_error(e, op, "needs 16 rows of a register tile and whole "
-                                 "groups of 8 of its columns");
-    if (!scalar_type_is_float(s->to) || s->to == TY_f64 ||
-        s->to == TY_e8m0 || v->type->elem != TY_f32)
-        return emit_error(e, op, "converts from f32 to a float of at most 32 "
-                                 "bits only");
+        return emit_error(e, op,
+                          "needs 16 rows of a register tile and whole "
+                          "groups of 8 of its columns");
+    if (!scalar_type_is_float(s->to) || s->to == TY_f64 || s->to == TY_e8m0 ||
+        v->type->elem != TY_f32)
+        return emit_error(e, op,
+                          "converts from f32 to a float of at most 32 "
+                          "bits only");
     return word_order(e, op, v->type, s->word) &&
            emit_shared_addr(e, op, a, &s->base) && read_layout(e, op, a, s);
 }
@@ -487,8 +504,8 @@ static void store_matrices(Emit *e, TileStore *s, int64_t c, unsigned n)
         LLVMValueRef pair = packed_pair(e, s, block, i % 2);
         asm_in(&a, "r", pair);
     }
-    strbuf_addf(&a.text, "stmatrix.sync.aligned.m8n8.x%u.shared.b16 [$%u], ",
-                n, at);
+    strbuf_addf(&a.text, "stmatrix.sync.aligned.m8n8.x%u.shared.b16 [$%u], ", n,
+                at);
     add_register_list(&a, at + 1, n);
     strbuf_addc(&a.text, ';');
     asm_call(&a, ASM_EFFECT);
@@ -502,8 +519,7 @@ static void store_pairs(Emit *e, TileStore *s, int64_t c)
     LLVMValueRef col = LLVMBuildMul(e->b, three, emit_i32(e, 2), "");
     int64_t block = (s->col0 + c) / 8;
     for (int h = 0; h < 2; h++) {
-        LLVMValueRef row =
-            LLVMBuildAdd(e->b, quad, emit_i32(e, 8 * h), "");
+        LLVMValueRef row = LLVMBuildAdd(e->b, quad, emit_i32(e, 8 * h), "");
         Asm a = asm_new(e);
         unsigned at = asm_in(&a, "r", tile_addr(e, s, row, col, c));
         if (s->to == TY_f32) {

@@ -131,15 +131,15 @@ static SemVal sem_value(LLVMValueRef v)
 
 /* Defines a primitive: `fn` for floats, the statement for integers, in which
  * v holds the operands. */
-#define PRIMITIVE(prim, arity, fn, integer)                                 \
-    static SemVal llvm_##prim(Sem *s, ScalarType t, const SemVal *a)        \
-    {                                                                       \
-        Emit *e = ((Reader *)s->user)->e;                                   \
-        LLVMValueRef v[arity];                                              \
-        values_of(a, arity, v);                                             \
-        if (scalar_type_is_float(t))                                        \
-            return sem_value(in_float(e, t, fn, arity, v));                 \
-        return sem_value(integer);                                          \
+#define PRIMITIVE(prim, arity, fn, integer)                          \
+    static SemVal llvm_##prim(Sem *s, ScalarType t, const SemVal *a) \
+    {                                                                \
+        Emit *e = ((Reader *)s->user)->e;                            \
+        LLVMValueRef v[arity];                                       \
+        values_of(a, arity, v);                                      \
+        if (scalar_type_is_float(t))                                 \
+            return sem_value(in_float(e, t, fn, arity, v));          \
+        return sem_value(integer);                                   \
     }
 
 static LLVMValueRef int_extreme(Emit *e, ScalarType t, bool want_max,
@@ -180,8 +180,10 @@ static SemVal no_code(Sem *s, ScalarType t)
 {
     Reader *r = s->user;
     if (!r->failed)
-        emit_error(r->e, r->op, "has no device code at type %s: expected a "
-                   "float of at most 32 bits", scalar_type_name(t));
+        emit_error(r->e, r->op,
+                   "has no device code at type %s: expected a "
+                   "float of at most 32 bits",
+                   scalar_type_name(t));
     r->failed = true;
     return sem_value(LLVMGetUndef(emit_scalar_type(r->e, t)));
 }
@@ -197,10 +199,10 @@ static SemVal through_f32(Sem *s, ScalarType t, const SemVal *a,
     return sem_value(emit_from_f32(e, t, result));
 }
 
-#define THROUGH_F32(prim, fn)                                               \
-    static SemVal llvm_##prim(Sem *s, ScalarType t, const SemVal *a)        \
-    {                                                                       \
-        return through_f32(s, t, a, fn);                                    \
+#define THROUGH_F32(prim, fn)                                        \
+    static SemVal llvm_##prim(Sem *s, ScalarType t, const SemVal *a) \
+    {                                                                \
+        return through_f32(s, t, a, fn);                             \
     }
 
 static LLVMValueRef truncate_tf32(Emit *e, LLVMValueRef v)
@@ -329,7 +331,8 @@ bool emit_arith(Emit *e, const Op *op)
     if (op->n_operands > 4 || !gather(e, op, operands))
         return false;
     Reader reader = { .e = e, .op = op };
-    Sem sem = { .constant = llvm_constant, .convert = llvm_convert,
+    Sem sem = { .constant = llvm_constant,
+                .convert = llvm_convert,
 #define X(prim, arity) .prim = llvm_##prim,
                 SEM_PRIMS(X)
 #undef X

@@ -36,8 +36,10 @@ static bool emit_wait_group(Emit *e, const Op *op)
 {
     int64_t n = op_attr_int(op, "n", -1);
     if (n < 0 || n > 63)
-        return emit_error(e, op, "must wait for 0 to 63 groups, but has n = "
-                          "%lld", (long long)n);
+        return emit_error(e, op,
+                          "must wait for 0 to 63 groups, but has n = "
+                          "%lld",
+                          (long long)n);
     if (op->code == OP_async_cp_async_wait_group)
         emit_ptx(e, "cp.async.wait_group %lld;", (long long)n);
     else
@@ -52,10 +54,12 @@ static bool emit_setmaxnreg(Emit *e, const Op *op)
     const char *action = op_attr_str(op, "action", "");
     bool is_inc = action[0] == 'i';
     if (count < 24 || count > 256 || count % 8)
-        return emit_error(e, op, "must have a count of 24 to 256 in steps of "
-                          "8, but has %lld", (long long)count);
-    emit_ptx(e, "setmaxnreg.%s.sync.aligned.u32 %lld;",
-             is_inc ? "inc" : "dec", (long long)count);
+        return emit_error(e, op,
+                          "must have a count of 24 to 256 in steps of "
+                          "8, but has %lld",
+                          (long long)count);
+    emit_ptx(e, "setmaxnreg.%s.sync.aligned.u32 %lld;", is_inc ? "inc" : "dec",
+             (long long)count);
     return true;
 }
 
@@ -64,23 +68,23 @@ static bool emit_cta_sync(Emit *e, const Op *op)
     int64_t id = op_attr_int(op, "id", -1);
     int64_t threads = op_attr_int(op, "threads", 0);
     if (id < 0 || id > 15 || threads < 32 || threads > 1024 || threads % 32)
-        return emit_error(e, op, "must have an id of 0 to 15 and whole warps, "
-                          "but has id %lld and %lld threads", (long long)id,
-                          (long long)threads);
+        return emit_error(e, op,
+                          "must have an id of 0 to 15 and whole warps, "
+                          "but has id %lld and %lld threads",
+                          (long long)id, (long long)threads);
     if (op->n_operands == 0) {
         emit_ptx(e, "barrier.cta.sync %lld, %lld;", (long long)id,
                  (long long)threads);
         return true;
     }
-    const Affine *plus = affine_add_const(
-        e->m->exprs, op->operands[0].u.index, id);
+    const Affine *plus =
+        affine_add_const(e->m->exprs, op->operands[0].u.index, id);
     LLVMValueRef v = plus ? emit_index(e, op, plus, 32) : NULL;
     if (!v)
         return false;
     Asm a = asm_new(e);
     unsigned in = asm_in(&a, "r", v);
-    strbuf_addf(&a.text, "barrier.cta.sync $%u, %lld;", in,
-                (long long)threads);
+    strbuf_addf(&a.text, "barrier.cta.sync $%u, %lld;", in, (long long)threads);
     asm_call(&a, ASM_EFFECT);
     return true;
 }
@@ -90,8 +94,7 @@ static bool emit_cta_sync(Emit *e, const Op *op)
 static LLVMValueRef mbarrier_addr(Emit *e, const Op *op, const Access *a)
 {
     SharedAddr addr;
-    return emit_shared_addr(e, op, a, &addr) ? emit_shared_i32(e, &addr)
-                                             : NULL;
+    return emit_shared_addr(e, op, a, &addr) ? emit_shared_i32(e, &addr) : NULL;
 }
 
 static bool emit_mbarrier_init(Emit *e, const Op *op)
@@ -106,8 +109,9 @@ static bool emit_mbarrier_init(Emit *e, const Op *op)
         int64_t extent;
         if (!bar->shape || !affine_is_const(bar->shape[i], &extent) ||
             extent < 1 || n * extent > 4096)
-            return emit_error(e, op, "must have constant extents, at most "
-                                     "4096 objects in all");
+            return emit_error(e, op,
+                              "must have constant extents, at most "
+                              "4096 objects in all");
         n *= extent;
     }
     for (int64_t i = 0; i < n; i++) {
@@ -136,8 +140,9 @@ static bool emit_mbarrier_wait(Emit *e, const Op *op)
     const AccessDim *ring = ring_dim(access);
     LLVMValueRef at[2];
     if (!ring)
-        return emit_error(e, op, "must name an object by a ring, whose parity "
-                                 "says which phase is awaited");
+        return emit_error(e, op,
+                          "must name an object by a ring, whose parity "
+                          "says which phase is awaited");
     LLVMValueRef addr = mbarrier_addr(e, op, access);
     if (!addr || !emit_ring_at(e, op, ring->ring, ring->delta, at))
         return false;
@@ -147,7 +152,8 @@ static bool emit_mbarrier_wait(Emit *e, const Op *op)
     strbuf_addf(&a.text,
                 "{\n\t.reg .pred P;\nWAIT:\n\t"
                 "mbarrier.try_wait.parity.shared::cta.b64 P, [$%u], $%u;\n\t"
-                "@P bra DONE;\n\tbra WAIT;\nDONE:\n\t}", where, parity);
+                "@P bra DONE;\n\tbra WAIT;\nDONE:\n\t}",
+                where, parity);
     asm_call(&a, ASM_EFFECT);
     return true;
 }
@@ -177,7 +183,8 @@ static void arrive_at(Emit *e, LLVMValueRef addr, int64_t x)
     unsigned at = asm_in(&a, "r", remote);
     strbuf_addf(&a.text,
                 "mbarrier.arrive.release.cluster.shared::cluster.b64 "
-                "_, [$%u];", at);
+                "_, [$%u];",
+                at);
     asm_call(&a, ASM_EFFECT);
 }
 
@@ -197,15 +204,19 @@ static bool emit_expect_tx(Emit *e, const Op *op)
 {
     int64_t bytes = op_attr_int(op, "bytes", -1);
     if (bytes < 0 || bytes >= 1 << 20)
-        return emit_error(e, op, "must expect 0 to 2^20 - 1 bytes, but has "
-                          "%lld", (long long)bytes);
+        return emit_error(e, op,
+                          "must expect 0 to 2^20 - 1 bytes, but has "
+                          "%lld",
+                          (long long)bytes);
     LLVMValueRef addr = mbarrier_addr(e, op, op->operands[0].u.access);
     if (!addr)
         return false;
     Asm a = asm_new(e);
     unsigned at = asm_in(&a, "r", addr);
-    strbuf_addf(&a.text, "mbarrier.expect_tx.relaxed.cta.shared::cta.b64 "
-                "[$%u], %lld;", at, (long long)bytes);
+    strbuf_addf(&a.text,
+                "mbarrier.expect_tx.relaxed.cta.shared::cta.b64 "
+                "[$%u], %lld;",
+                at, (long long)bytes);
     asm_call(&a, ASM_EFFECT);
     return true;
 }
@@ -217,8 +228,10 @@ static bool emit_cp_async_arrive(Emit *e, const Op *op)
         return false;
     Asm a = asm_new(e);
     unsigned at = asm_in(&a, "r", addr);
-    strbuf_addf(&a.text, "cp.async.mbarrier.arrive.noinc.shared::cta.b64 "
-                "[$%u];", at);
+    strbuf_addf(&a.text,
+                "cp.async.mbarrier.arrive.noinc.shared::cta.b64 "
+                "[$%u];",
+                at);
     asm_call(&a, ASM_EFFECT);
     return true;
 }
@@ -256,14 +269,14 @@ bool emit_sync(Emit *e, Op *op)
 /* ---- bulk tensor copies --------------------------------------------------------- */
 
 /* `[map, {coordinates, least significant first}]`, its inputs added to a. */
-static bool add_map_operand(Emit *e, const Op *op, const Access *access,
-                            Asm *a)
+static bool add_map_operand(Emit *e, const Op *op, const Access *access, Asm *a)
 {
     const Access *on_map = access_compose(e->m, access);
     const EmitValue *map = emit_value(e, on_map->base);
     if (on_map->base->type->kind != TK_map || map->n != 1)
-        return emit_error(e, op, "needs a tensor map that is a parameter of "
-                                 "the kernel");
+        return emit_error(e, op,
+                          "needs a tensor map that is a parameter of "
+                          "the kernel");
     if (on_map->rank < 1 || on_map->rank > 5)
         return emit_error(e, op, "needs a tensor map of 1 to 5 dimensions");
     strbuf_addf(&a->text, "[$%u, {", asm_in(a, "l", map->parts[0]));
@@ -331,13 +344,13 @@ static bool emit_bulk_load(Emit *e, const Op *op)
     int64_t xors[MAX_CTAS];
     unsigned n = emit_attr_ints(op, "cta_xor", xors, MAX_CTAS);
     bool is_multicast = n > 0 && !(n == 1 && xors[0] == 0);
-    const char *hint =
-        op_attr(op, "cache_hint") ? ".L2::cache_hint" : "";
+    const char *hint = op_attr(op, "cache_hint") ? ".L2::cache_hint" : "";
     LLVMValueRef bar = mbarrier_addr(e, op, op->operands[2].u.access);
     if (!bar)
         return false;
     Asm a = asm_new(e);
-    strbuf_addf(&a.text, "cp.async.bulk.tensor.%ud.shared::cluster.global.tile"
+    strbuf_addf(&a.text,
+                "cp.async.bulk.tensor.%ud.shared::cluster.global.tile"
                 ".mbarrier::complete_tx::bytes%s%s ",
                 access_compose(e->m, map)->rank,
                 is_multicast ? ".multicast::cluster" : "", hint);
@@ -361,17 +374,19 @@ static bool emit_bulk_load(Emit *e, const Op *op)
 static bool emit_bulk_store(Emit *e, const Op *op)
 {
     const Access *map = op->operands[0].u.access;
-    const char *hint =
-        op_attr(op, "cache_hint") ? ".L2::cache_hint" : "";
+    const char *hint = op_attr(op, "cache_hint") ? ".L2::cache_hint" : "";
     unsigned rank = access_compose(e->m, map)->rank;
     Asm a = asm_new(e);
     if (op->code == OP_async_bulk_tensor_store)
-        strbuf_addf(&a.text, "cp.async.bulk.tensor.%ud.global.shared::cta.tile"
-                    ".bulk_group%s ", rank, hint);
+        strbuf_addf(&a.text,
+                    "cp.async.bulk.tensor.%ud.global.shared::cta.tile"
+                    ".bulk_group%s ",
+                    rank, hint);
     else
-        strbuf_addf(&a.text, "cp.reduce.async.bulk.tensor.%ud.global"
-                    ".shared::cta.%s.tile.bulk_group%s ", rank,
-                    op_attr_str(op, "op", "add"), hint);
+        strbuf_addf(&a.text,
+                    "cp.reduce.async.bulk.tensor.%ud.global"
+                    ".shared::cta.%s.tile.bulk_group%s ",
+                    rank, op_attr_str(op, "op", "add"), hint);
     bool ok = add_map_operand(e, op, map, &a);
     strbuf_add(&a.text, ", ");
     if (!ok || !add_smem_operand(e, op, op->operands[1].u.access, &a)) {

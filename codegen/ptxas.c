@@ -30,8 +30,8 @@ static bool is_program(const char *path)
 static const char *in_folder(Ctx *ctx, const char *folder, size_t n)
 {
     Arena *arena = ctx_arena(ctx);
-    const char *path = n ? arena_printf(arena, "%.*s/ptxas", (int)n, folder)
-                         : "./ptxas";
+    const char *path =
+        n ? arena_printf(arena, "%.*s/ptxas", (int)n, folder) : "./ptxas";
     return is_program(path) ? path : NULL;
 }
 
@@ -55,8 +55,10 @@ const char *ptxas_find(Ctx *ctx, const char *chosen)
     if (path && *path) {
         if (is_program(path))
             return path;
-        diag_error(ctx, nowhere, "ptxas", "%s names '%s', which is no program "
-                   "that can be run", from, path);
+        diag_error(ctx, nowhere, "ptxas",
+                   "%s names '%s', which is no program "
+                   "that can be run",
+                   from, path);
         return NULL;
     }
     const char *found = on_path(ctx), *home = getenv("CUDA_HOME");
@@ -172,7 +174,8 @@ bool ptxas_gate(Ctx *ctx, const PtxasReport *report)
         if (!k->stack && !k->spill_stores && !k->spill_loads)
             continue;
         Diag *d = diag_error(
-            ctx, nowhere, "gate", "kernel '%s' does not fit its registers: "
+            ctx, nowhere, "gate",
+            "kernel '%s' does not fit its registers: "
             "%lld bytes of stack, %lld stored and %lld loaded by spills",
             k->name, (long long)k->stack, (long long)k->spill_stores,
             (long long)k->spill_loads);
@@ -187,8 +190,7 @@ bool ptxas_gate(Ctx *ctx, const PtxasReport *report)
         }
         bool drops = !strcmp(note->code, "C7508");
         diag_error(ctx, nowhere, "gate", "ptxas %s: %s",
-                   drops ? "ignores setmaxnreg"
-                         : "serialises wgmma",
+                   drops ? "ignores setmaxnreg" : "serialises wgmma",
                    note->text);
         ok = false;
     }
@@ -239,9 +241,13 @@ static void run_child(const char *ptxas, const char *arch, const char *folder,
 {
     char option[64];
     snprintf(option, sizeof option, "-arch=%s", arch);
-    char *args[] = { (char *)"ptxas", option, (char *)"-v",
-                     (char *)"kernel.ptx", (char *)"-o",
-                     (char *)"kernel.cubin", NULL };
+    char *args[] = { (char *)"ptxas",
+                     option,
+                     (char *)"-v",
+                     (char *)"kernel.ptx",
+                     (char *)"-o",
+                     (char *)"kernel.cubin",
+                     NULL };
     if (dup2(out, 1) >= 0 && dup2(out, 2) >= 0 && chdir(folder) == 0)
         execv(ptxas, args);
     kill(getpid(), SIGKILL);
@@ -292,8 +298,7 @@ static bool assemble(Ctx *ctx, const char *ptxas, const char *arch,
     strbuf_free(&said);
     if (status != 0 || !cubin)
         return status == 0;
-    const char *path =
-        arena_printf(ctx_arena(ctx), "%s/kernel.cubin", folder);
+    const char *path = arena_printf(ctx_arena(ctx), "%s/kernel.cubin", folder);
     if (read_file(path, cubin))
         return true;
     diag_error(ctx, nowhere, "ptxas", "%s left no cubin", ptxas);

@@ -12,8 +12,12 @@ static bool is_grid_constant(const Type *t)
 static void push(Arena *arena, AbiParamVec *out, AbiKind kind, unsigned arg,
                  ScalarType elem, unsigned bytes, unsigned align)
 {
-    AbiParam p = { .kind = kind, .arg = arg, .elem = elem, .bytes = bytes,
-                   .align = align, .count = 1 };
+    AbiParam p = { .kind = kind,
+                   .arg = arg,
+                   .elem = elem,
+                   .bytes = bytes,
+                   .align = align,
+                   .count = 1 };
     VEC_PUSH(arena, out, p);
 }
 
@@ -23,8 +27,8 @@ static int64_t constant_count(const Value *v)
     int64_t count = 1;
     for (unsigned i = 0; i < v->type->rank; i++) {
         int64_t extent;
-        if (!v->shape || !affine_is_const(v->shape[i], &extent) ||
-            extent < 1 || extent > 4096 || count > 4096)
+        if (!v->shape || !affine_is_const(v->shape[i], &extent) || extent < 1 ||
+            extent > 4096 || count > 4096)
             return -1;
         count *= extent;
     }
@@ -97,7 +101,8 @@ bool kernel_abi(Ctx *ctx, const Op *kernel, Arena *arena, AbiParamVec *out)
             diag_error(ctx, kernel->loc, "abi",
                        "'async.kernel' must have the coordinates cta, warp "
                        "and lane as its last block arguments, but argument %u "
-                       "is a value", i);
+                       "is a value",
+                       i);
             return false;
         }
         if (is_coord)

@@ -27,13 +27,18 @@
 #define ABI_N_COORDS 3u
 
 typedef enum AbiKind {
-    ABI_control, ABI_pointer, ABI_stride, ABI_scalar, ABI_array, ABI_map
+    ABI_control,
+    ABI_pointer,
+    ABI_stride,
+    ABI_scalar,
+    ABI_array,
+    ABI_map
 } AbiKind;
 
 typedef struct AbiParam {
     AbiKind kind;
-    unsigned arg; /* the kernel's block argument it belongs to */
-    unsigned dim; /* ABI_stride: of this dimension */
+    unsigned arg;    /* the kernel's block argument it belongs to */
+    unsigned dim;    /* ABI_stride: of this dimension */
     ScalarType elem; /* of a tensor; TY_none for a control variable */
     int64_t count;   /* ABI_array: elements */
     unsigned bytes, align;

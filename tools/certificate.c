@@ -91,8 +91,10 @@ static const char *known_check(unsigned i)
 /* The worst verdict of a check; PASS_not_run where it has none. */
 static PassVerdict verdict_of(const Certificate *c, const char *check)
 {
-    static const int badness[] = { [PASS_not_run] = 0, [PASS_proved] = 1,
-                                   [PASS_unknown] = 2, [PASS_refuted] = 3 };
+    static const int badness[] = { [PASS_not_run] = 0,
+                                   [PASS_proved] = 1,
+                                   [PASS_unknown] = 2,
+                                   [PASS_refuted] = 3 };
     PassVerdict worst = PASS_not_run;
     for (size_t i = 0; i < c->findings.len; i++) {
         const PassFinding *f = &c->findings.data[i];
@@ -141,8 +143,9 @@ static void set_text(json_t *object, const char *key, const char *s)
 /* What a finding's text is, by its verdict. */
 static const char *text_key(PassVerdict v)
 {
-    return v == PASS_proved ? "scope" : v == PASS_refuted ? "witness"
-                                                          : "reason";
+    return v == PASS_proved    ? "scope"
+           : v == PASS_refuted ? "witness"
+                               : "reason";
 }
 
 static json_t *json_findings(const Certificate *c)

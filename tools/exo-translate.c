@@ -25,7 +25,12 @@
 #include <string.h>
 
 typedef enum Form {
-    FORM_eir, FORM_exo, FORM_llvm, FORM_ptx, FORM_cubin, FORM_c
+    FORM_eir,
+    FORM_exo,
+    FORM_llvm,
+    FORM_ptx,
+    FORM_cubin,
+    FORM_c
 } Form;
 
 typedef struct Translate {
@@ -64,8 +69,10 @@ static ToolStatus pipeline_text(const Translate *t, const char *form,
     ToolStatus status = TOOL_done;
     for (unsigned i = 0; (sizes = options_nth(t->options, "--size", i)); i++)
         if (!options_sizes(sizes, add_size, &given))
-            status = options_usage(t->options, "--size: expected M=V,N=V, "
-                                   "found '%s'", sizes);
+            status = options_usage(t->options,
+                                   "--size: expected M=V,N=V, "
+                                   "found '%s'",
+                                   sizes);
     const char *at = strstr(text, "sync-check");
     if (given.len && at) {
         size_t n = (size_t)(at - text) + strlen("sync-check");
@@ -99,8 +106,9 @@ static ToolStatus run_pipeline(Translate *t, const char *text)
     Pipeline pipeline = { 0 };
     if (!pipeline_parse(t->ctx, text, &pipeline))
         return TOOL_usage;
-    PassManager pm = { .ctx = t->ctx, .verify_each = true,
-                       .after = after_pass, .user = t };
+    PassManager pm = {
+        .ctx = t->ctx, .verify_each = true, .after = after_pass, .user = t
+    };
     pm.checks = tool_checks(&pm.n_checks);
     bool ok = pipeline_run(&pm, &pipeline, &t->m);
     ToolStatus status = tool_findings_report(t->ctx, &pm);
@@ -132,8 +140,10 @@ static ToolStatus bring_to_level(Translate *t)
     const char *have = module_level(t->m), *want = wanted_level(t);
     certificate_add_module(&t->cert, t->m);
     if (level_rank(have) == 2 && level_rank(want) < 2) {
-        diag_error(t->ctx, (Loc){ 0 }, "level", "a program at level async "
-                   "cannot be shown at level %s", want);
+        diag_error(t->ctx, (Loc){ 0 }, "level",
+                   "a program at level async "
+                   "cannot be shown at level %s",
+                   want);
         return TOOL_wrong;
     }
     StrBuf text = { 0 };
@@ -163,7 +173,8 @@ static ToolStatus gather_kernels(Translate *t)
         }
     if (t->kernels.len || t->form == FORM_c)
         return TOOL_done;
-    diag_error(t->ctx, (Loc){ 0 }, "kernel", "the program has no device "
+    diag_error(t->ctx, (Loc){ 0 }, "kernel",
+               "the program has no device "
                "function, so there is no code for a GPU to make");
     return TOOL_wrong;
 }
@@ -179,16 +190,14 @@ static ToolStatus make_ptx(Translate *t)
 {
     StrBuf summary = { 0 };
     certificate_summary(&t->cert, &summary);
-    LlvmOptions options = { .arch = t->arch,
-                            .summary = strbuf_text(&summary) };
+    LlvmOptions options = { .arch = t->arch, .summary = strbuf_text(&summary) };
     bool ok = llvm_emit_kernels(t->ctx, t->m, (unsigned)t->kernels.len,
                                 t->kernels.data, &options,
                                 t->form == FORM_llvm ? &t->llvm : NULL,
                                 t->form == FORM_llvm ? NULL : &t->ptx);
     strbuf_free(&summary);
     if (ok && t->form != FORM_llvm)
-        certificate_add_text(&t->cert, "ptx", strbuf_text(&t->ptx),
-                             t->ptx.len);
+        certificate_add_text(&t->cert, "ptx", strbuf_text(&t->ptx), t->ptx.len);
     return ok ? TOOL_done : TOOL_wrong;
 }
 #else
@@ -222,9 +231,10 @@ static ToolStatus assemble(Translate *t)
     t->assembled = true;
     note_registers(t);
     bool ok = ptxas_gate(t->ctx, &t->ptxas);
-    certificate_add_finding(&t->cert, (PassFinding){
-        .check = "ptxas-gate", .text = "this target",
-        .verdict = ok ? PASS_proved : PASS_refuted });
+    certificate_add_finding(
+        &t->cert, (PassFinding){ .check = "ptxas-gate",
+                                 .text = "this target",
+                                 .verdict = ok ? PASS_proved : PASS_refuted });
     return ok ? TOOL_done : TOOL_wrong;
 }
 
@@ -263,7 +273,8 @@ static bool write_c(Translate *t)
     const char *base = arena_strndup(arena, path, n);
     const char *slash = strrchr(base, '/');
     CImage image = { .data = t->cubin.data, .size = t->cubin.len };
-    COptions options = { .stem = slash ? slash + 1 : base, .arch = t->arch,
+    COptions options = { .stem = slash ? slash + 1 : base,
+                         .arch = t->arch,
                          .n_images = t->kernels.len ? 1 : 0,
                          .images = &image };
     StrBuf header = { 0 }, source = { 0 };
@@ -350,7 +361,7 @@ static ToolStatus read_options(Translate *t)
     const char *to = options_value(o, "--to", NULL);
     if (!to)
         return options_usage(o, "expected --to=eir, exo, llvm, ptx, cubin or "
-                             "c");
+                                "c");
     for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
         if (!strcmp(to, names[i]))
             t->form = (Form)i;
@@ -360,8 +371,7 @@ static ToolStatus read_options(Translate *t)
         t->format = DIAG_json;
     t->arch = options_value(o, "--arch", "sm_90a");
     if (strcmp(t->arch, "sm_90a"))
-        return options_usage(o, "--arch: expected sm_90a, found '%s'",
-                             t->arch);
+        return options_usage(o, "--arch: expected sm_90a, found '%s'", t->arch);
     t->out_path = options_value(o, "-o", NULL);
     if (t->form == FORM_c && (!t->out_path || !strcmp(t->out_path, "-")))
         return options_usage(o, "--to=c writes two files: name them by -o");

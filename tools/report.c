@@ -31,11 +31,10 @@ static bool add_buffer(Op *op, void *user)
     if (op->code != OP_mem_alloc && op->code != OP_async_mbarrier_alloc)
         return true;
     const Value *v = op->results[0];
-    strbuf_addf(b->out, "  %lld bytes at %lld: %s%s\n",
-                (long long)buffer_bytes(v),
-                (long long)op_attr_int(op, "offset", -1),
-                v->name ? v->name : "?",
-                op->code == OP_mem_alloc ? "" : " (mbarriers)");
+    strbuf_addf(
+        b->out, "  %lld bytes at %lld: %s%s\n", (long long)buffer_bytes(v),
+        (long long)op_attr_int(op, "offset", -1), v->name ? v->name : "?",
+        op->code == OP_mem_alloc ? "" : " (mbarriers)");
     return true;
 }
 
@@ -75,8 +74,10 @@ void report_kernel(Op *kernel, const PtxasReport *ptxas, StrBuf *out)
                 (long long)op_attr_int(kernel, "blockDim", 0),
                 (long long)op_attr_int(kernel, "clusterDim", 1));
     if (k)
-        strbuf_addf(out, "  registers: %lld a thread at entry, %lld bytes "
-                    "spilled\n", (long long)k->registers,
+        strbuf_addf(out,
+                    "  registers: %lld a thread at entry, %lld bytes "
+                    "spilled\n",
+                    (long long)k->registers,
                     (long long)(k->spill_stores + k->spill_loads));
     strbuf_addf(out, "  shared memory: %lld bytes\n",
                 (long long)op_attr_int(kernel, "smem_bytes", 0));
