@@ -5,13 +5,13 @@
  * --verify-diagnostics, failed as expected). */
 #include "ir/eir.h"
 #include "passes/pass.h"
-#include "passes/prove.h"
 #include "tools/checks.h"
 #include "tools/diag_print.h"
 #include "tools/expected.h"
 #include "tools/input.h"
 #include "tools/options.h"
 #include "tools/output.h"
+#include "tools/prover.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -96,12 +96,22 @@ static void after_pass(void *user, const PassRun *run, unsigned i,
         show(opt, m, "after", run->pass->name);
 }
 
-static void report_costs(const Opt *opt, const PassManager *pm)
+static void report_times(const PassManager *pm, const ToolProver *prover)
+{
+    StrBuf s = { 0 };
+    for (size_t i = 0; i < pm->times.len; i++)
+        strbuf_addf(&s, "timing: %s %.6f s\n", pm->times.data[i].pass,
+                    pm->times.data[i].seconds);
+    tool_prover_report(prover, &s);
+    fputs(strbuf_text(&s), stderr);
+    strbuf_free(&s);
+}
+
+static void report_costs(const Opt *opt, const PassManager *pm,
+                         const ToolProver *prover)
 {
     if (options_has(opt->options, "--timing"))
-        for (size_t i = 0; i < pm->times.len; i++)
-            fprintf(stderr, "timing: %s %.6f s\n", pm->times.data[i].pass,
-                    pm->times.data[i].seconds);
+        report_times(pm, prover);
     if (options_has(opt->options, "--pass-statistics"))
         for (size_t i = 0; i < pm->counters.len; i++)
             fprintf(
@@ -134,7 +144,8 @@ static ToolStatus run_passes(Opt *opt, Module **m)
     PassManager pm = {
         .ctx = opt->ctx, .before = before_pass, .after = after_pass, .user = opt
     };
-    pm.prover = prover_layer1(arena);
+    ToolProver *prover = tool_prover_open(arena);
+    pm.prover = tool_prover(prover);
     pm.checks = tool_checks(&pm.n_checks);
     pm.verify_each =
         strcmp(options_value(opt->options, "--verify-each", "on"), "off");
@@ -144,7 +155,8 @@ static ToolStatus run_passes(Opt *opt, Module **m)
         status = tool_status_worse(status, TOOL_wrong);
         write_reproducer(opt, &pm, *m);
     }
-    report_costs(opt, &pm);
+    report_costs(opt, &pm, prover);
+    tool_prover_close(prover);
     arena_free(arena);
     return status;
 }

@@ -1,0 +1,17 @@
+/* The prover that a tool hands to passes and checks: layer 1, and behind it Z3
+ * where the build has it, started at the first question that layer 1 leaves. */
+#ifndef EXO_TOOLS_PROVER_H
+#define EXO_TOOLS_PROVER_H
+
+#include "passes/prove.h"
+
+typedef struct ToolProver ToolProver;
+
+/* Lives in the arena; tool_prover_close before it goes. */
+ToolProver *tool_prover_open(Arena *arena);
+Prover *tool_prover(ToolProver *tp);
+/* For --timing: questions and answers by layer. */
+void tool_prover_report(const ToolProver *tp, StrBuf *out);
+void tool_prover_close(ToolProver *tp);
+
+#endif
