@@ -44,24 +44,26 @@ static bool parse_ops(EirParser *p, Block *b);
 
 /* ---- recovery -------------------------------------------------------------------- */
 
-/* Skips to the next token that begins a line outside brackets opened since, or
- * to the brace that ends the block. */
-static void recover(EirParser *p)
+/* Skips an op in which an error was met: from its start, so that the braces it
+ * opened are known, past the error to a token that begins a line outside them
+ * or to the brace that ends the block. */
+static void recover(EirParser *p, const EirLexer *start)
 {
-    unsigned depth = 0;
-    while (p->lx.tok.kind != EIR_eof) {
-        if (p->lx.tok.kind == EIR_rbrace) {
-            if (depth == 0)
-                return;
-            depth--;
-        } else if (depth == 0 && p->lx.tok.first &&
-                   (p->lx.tok.kind == EIR_ident ||
-                    p->lx.tok.kind == EIR_value)) {
+    size_t reached = p->lx.at;
+    unsigned depth = start->tok.kind == EIR_lbrace;
+    p->lx = *start;
+    eir_lex_next(&p->lx);
+    for (; p->lx.tok.kind != EIR_eof; eir_lex_next(&p->lx)) {
+        EirTok kind = p->lx.tok.kind;
+        bool past = p->lx.at >= reached && depth == 0;
+        if (past && (kind == EIR_rbrace ||
+                     (p->lx.tok.first &&
+                      (kind == EIR_ident || kind == EIR_value))))
             return;
-        } else if (p->lx.tok.kind == EIR_lbrace) {
+        if (kind == EIR_lbrace)
             depth++;
-        }
-        eir_lex_next(&p->lx);
+        else if (kind == EIR_rbrace && depth > 0)
+            depth--;
     }
 }
 
@@ -301,13 +303,13 @@ static bool set_results(EirParser *p, const Head *h, Op *op)
     return true;
 }
 
+/* A name that is taken is an error, but not one to skip the op for. */
 static bool define_results(EirParser *p, const ResultNameVec *names, Op *op)
 {
-    bool ok = true;
     for (unsigned i = 0; i < op->n_results; i++)
-        ok &= eir_define(p, names->data[i].name, names->data[i].loc,
-                         op->results[i], 0);
-    return ok;
+        eir_define(p, names->data[i].name, names->data[i].loc, op->results[i],
+                   0);
+    return true;
 }
 
 /* The op, in its block; its results are typed and not yet visible. */
@@ -649,12 +651,13 @@ static bool parse_ops(EirParser *p, Block *b)
         return false;
     while (p->lx.tok.kind != EIR_rbrace && p->lx.tok.kind != EIR_eof) {
         Head h = { 0 };
+        EirLexer start = p->lx;
         size_t mark = eir_scope_open(p);
         if (parse_op(p, &h, b))
             continue;
         eir_scope_close(p, mark);
         define_broken(p, &h.results);
-        recover(p);
+        recover(p, &start);
     }
     eir_leave(p);
     return true;

@@ -136,6 +136,7 @@ typedef struct TextTerm {
     uint32_t order;   /* of a variable; other atoms come after */
     const char *text; /* of the atom */
     bool simple;      /* the text stands as a factor without brackets */
+    bool scales;      /* it does so after a coefficient */
 } TextTerm;
 
 static void sum_text(EirPrinter *pr, StrBuf *s, const Affine *e, bool factor);
@@ -227,6 +228,7 @@ static TextTerm atom_text(EirPrinter *pr, const Atom *a)
         t.simple = true;
     } else if (a->kind == ATOM_opaque) {
         product_text(pr, &s, a);
+        t.scales = true;
     } else {
         sum_text(pr, &s, a->arg, true);
         strbuf_addf(&s, " %s %lld",
@@ -268,7 +270,7 @@ static void add_part(StrBuf *s, bool first, bool minus, const TextTerm *t,
     }
     if (number != 1)
         strbuf_addf(s, "%llu * ", (unsigned long long)number);
-    strbuf_addf(s, t->simple ? "%s" : "(%s)", t->text);
+    strbuf_addf(s, t->simple || t->scales ? "%s" : "(%s)", t->text);
 }
 
 /* The terms and the constant, each times `sign`, but only those terms that
