@@ -306,37 +306,51 @@ void exo_print_addend(ExoPrinter *p, Value *v, ScalarType want)
 
 enum { COLUMNS = 79, STEP = 4 };
 
-/* The length of the longest part of s that fits `room` and ends behind a comma
- * within brackets; else the shortest such part; 0 when there is none. depth and
- * quote carry over from the parts before. */
-static size_t break_after(const char *s, size_t room, int *depth, char *quote)
+/* A place where a line may be broken: behind a comma, behind `(` or before a
+ * sign, within brackets. */
+typedef struct Break {
+    size_t at;
+    int cost; /* the depth in brackets; more for other places than commas */
+} Break;
+
+/* Which break leaves the most readable line of at most room bytes: the one in
+ * the fewest brackets, and the last of those; when all come too late, the
+ * first. depth carries over from line to line. */
+static size_t break_after(const char *s, size_t room, int *depth)
 {
-    size_t best = 0;
+    Break best = { 0, 0 };
     int at = *depth, best_depth = 0;
-    char q = *quote;
+    char quote = 0;
     for (size_t i = 0; s[i]; i++) {
         char c = s[i];
-        if (q) {
+        int cost = 0;
+        if (quote) {
             if (c == '\\' && s[i + 1])
                 i++;
-            else if (c == q)
-                q = 0;
-        } else if (c == '\'' || c == '"') {
-            q = c;
-        } else if (strchr("([{", c)) {
-            at++;
-        } else if (strchr(")]}", c)) {
-            at--;
-        } else if (c == ',' && s[i + 1] == ' ' && at > 0) {
-            if (best && i + 1 > room)
-                break;
-            best = i + 1;
-            best_depth = at;
+            else if (c == quote)
+                quote = 0;
+            continue;
         }
+        if (c == '\'' || c == '"')
+            quote = c;
+        at += (strchr("([{", c) != NULL) - (strchr(")]}", c) != NULL);
+        if (at <= 0)
+            continue;
+        if (c == '(' && s[i + 1] != ')')
+            cost = at + 500;
+        else if (s[i + 1] != ' ' || s[i + 2] == ')')
+            continue;
+        else if (c == ',')
+            cost = at;
+        else if (s[i + 2] == '+' || s[i + 2] == '-')
+            cost = at + 1000;
+        if (!cost || (best.at && (i + 1 > room || cost > best.cost)))
+            continue;
+        best = (Break){ i + 1, cost };
+        best_depth = at;
     }
-    *depth = best ? best_depth : at;
-    *quote = 0;
-    return best;
+    *depth = best_depth;
+    return best.at;
 }
 
 static void add_indent(ExoPrinter *p, unsigned columns)
@@ -350,16 +364,15 @@ void exo_print_line(ExoPrinter *p)
     const char *s = strbuf_text(&p->line);
     unsigned column = STEP * p->indent;
     int depth = 0;
-    char quote = 0;
     while (column + strlen(s) > COLUMNS) {
         size_t room = column < COLUMNS ? COLUMNS - column : 1;
-        size_t n = break_after(s, room, &depth, &quote);
+        size_t n = break_after(s, room, &depth);
         if (!n)
             break;
         add_indent(p, column);
         strbuf_addn(p->out, s, n);
         strbuf_addc(p->out, '\n');
-        s += n + 1;
+        s += n + (s[n] == ' ');
         column = STEP * (p->indent + 2);
     }
     add_indent(p, column);
