@@ -2,17 +2,21 @@
  * instruction an op (mbarrier.init: one an object; arrive: one a CTA). */
 #include "codegen/llvm_emit.h"
 
+#include <string.h>
+
 #define MAX_CTAS 16
 
 /* ---- ops without run-time operands ------------------------------------------ */
 
-static const char *plain_ptx(OpCode code)
+static const char *plain_ptx(const Op *op)
 {
-    switch (code) {
+    switch (op->code) {
     case OP_async_fence_mbarrier_init:
         return "fence.mbarrier_init.release.cluster;";
     case OP_async_fence_proxy:
-        return "fence.proxy.async;";
+        return strcmp(op_attr_str(op, "space", ""), "shared")
+                   ? "fence.proxy.async;"
+                   : "fence.proxy.async.shared::cta;";
     case OP_async_warp_sync:
         return "bar.warp.sync 0xffffffff;";
     case OP_async_barrier_cluster_arrive:
@@ -134,6 +138,13 @@ static const AccessDim *ring_dim(const Access *a)
     return NULL;
 }
 
+/* CTA scope is the default of PTX; the wider one costs a fence of the whole
+ * GPU, so that lowering asks for it only where it is needed. */
+static bool is_cluster_scope(const Op *op)
+{
+    return !strcmp(op_attr_str(op, "scope", "cta"), "cluster");
+}
+
 static bool emit_mbarrier_wait(Emit *e, const Op *op)
 {
     const Access *access = op->operands[0].u.access;
@@ -151,9 +162,9 @@ static bool emit_mbarrier_wait(Emit *e, const Op *op)
     unsigned parity = asm_in(&a, "r", at[1]);
     strbuf_addf(&a.text,
                 "{\n\t.reg .pred P;\nWAIT:\n\t"
-                "mbarrier.try_wait.parity.shared::cta.b64 P, [$%u], $%u;\n\t"
+                "mbarrier.try_wait.parity%s.shared::cta.b64 P, [$%u], $%u;\n\t"
                 "@P bra DONE;\n\tbra WAIT;\nDONE:\n\t}",
-                where, parity);
+                is_cluster_scope(op) ? ".acquire.cluster" : "", where, parity);
     asm_call(&a, ASM_EFFECT);
     return true;
 }
@@ -164,7 +175,7 @@ static LLVMValueRef peer_cta(Emit *e, int64_t x)
     return LLVMBuildXor(e->b, cta, emit_i32(e, x), "");
 }
 
-static void arrive_at(Emit *e, LLVMValueRef addr, int64_t x)
+static void arrive_at(Emit *e, LLVMValueRef addr, int64_t x, bool cluster)
 {
     Asm a = asm_new(e);
     if (x == 0) {
@@ -181,10 +192,8 @@ static void arrive_at(Emit *e, LLVMValueRef addr, int64_t x)
                 local, cta);
     LLVMValueRef remote = asm_call(&map, 0);
     unsigned at = asm_in(&a, "r", remote);
-    strbuf_addf(&a.text,
-                "mbarrier.arrive.release.cluster.shared::cluster.b64 "
-                "_, [$%u];",
-                at);
+    strbuf_addf(&a.text, "mbarrier.arrive%s.shared::cluster.b64 _, [$%u];",
+                cluster ? ".release.cluster" : "", at);
     asm_call(&a, ASM_EFFECT);
 }
 
@@ -196,7 +205,7 @@ static bool emit_mbarrier_arrive(Emit *e, const Op *op)
     if (!addr)
         return false;
     for (unsigned i = 0; i < (n ? n : 1); i++)
-        arrive_at(e, addr, xors[i]);
+        arrive_at(e, addr, xors[i], is_cluster_scope(op));
     return true;
 }
 
@@ -238,7 +247,7 @@ static bool emit_cp_async_arrive(Emit *e, const Op *op)
 
 bool emit_sync(Emit *e, Op *op)
 {
-    const char *ptx = plain_ptx(op->code);
+    const char *ptx = plain_ptx(op);
     if (ptx) {
         emit_ptx(e, "%s", ptx);
         return true;

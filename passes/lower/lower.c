@@ -203,7 +203,7 @@ typedef struct Touch {
 } Touch;
 
 /* TMA copies touch memory through one lane and the copy engine only. */
-static bool by_elected_lane(Lower *L, const Op *op)
+bool lower_by_elected_lane(Lower *L, const Op *op)
 {
     if (op->code != OP_par_instr)
         return false;
@@ -214,7 +214,7 @@ static bool by_elected_lane(Lower *L, const Op *op)
 static void touch_access(Lower *L, Op *op, const OpAccess *a, void *user)
 {
     Touch *t = user;
-    if ((a->flags & ACC_SYNC) || by_elected_lane(L, op))
+    if ((a->flags & ACC_SYNC) || lower_by_elected_lane(L, op))
         return;
     const ThreadSet *set = par_threads(L->pi, op);
     if (!set || (set->cover_lo < t->hi && t->lo < set->cover_hi))

@@ -105,6 +105,8 @@ typedef struct Lower {
     SmemLayout smem;
     VEC(RingGroup) groups;
     VEC(NamedBarrier) named;
+    bool global_writes; /* ordinary code writes global memory */
+    bool cluster_release; /* barriers between CTAs release to the cluster */
 
     /* one role at a time */
     const ParRole *role;
@@ -149,6 +151,8 @@ bool role_executes(Lower *L, const Op *op);
  * executes. */
 typedef void (*AccessFn)(Lower *L, Op *op, const OpAccess *a, void *user);
 void role_walk_accesses(Lower *L, Block *b, AccessFn fn, void *user);
+/* Is op a bulk copy, issued by one lane for the copy engine? */
+bool lower_by_elected_lane(Lower *L, const Op *op);
 /* Do the warps [lo, hi) of the role touch memory lane by lane anywhere, other
  * than through an elected lane? */
 bool warps_touch_memory(Lower *L, int64_t lo, int64_t hi);

@@ -96,6 +96,70 @@ int64_t mbarrier_count(Lower *L, const Value *barrier)
     return n < 1 ? 1 : n;
 }
 
+/* ---- scope of barriers between CTAs ------------------------------------------- */
+
+typedef struct Traffic {
+    ValueVec written;
+    bool shared; /* a tensor that is written is accessed, generically */
+    bool second_pass;
+} Traffic;
+
+static void note_traffic(Lower *L, Op *op, const OpAccess *a, void *user)
+{
+    Traffic *t = user;
+    const Mem *mem = lower_mem(L, a->access->base);
+    Value *root = value_root(a->access->base);
+    if ((a->flags & ACC_SYNC) || !mem || mem->family != MEMF_global ||
+        root->type->kind == TK_map || lower_by_elected_lane(L, op))
+        return;
+    for (size_t i = 0; i < t->written.len && t->second_pass; i++)
+        t->shared |= t->written.data[i] == root;
+    if (!t->second_pass && (a->flags & ACC_WRITE))
+        VEC_PUSH(L->scratch, &t->written, root);
+}
+
+static void walk_all(Lower *L, Block *b, Traffic *t)
+{
+    for (Op *op = b->first; op; op = op->next) {
+        OpAccessVec accesses = { 0 };
+        op_accesses(L->m, op, L->scratch, &accesses);
+        for (size_t i = 0; i < accesses.len; i++)
+            note_traffic(L, op, &accesses.data[i], t);
+        for (unsigned i = 0; i < op->n_blocks; i++)
+            walk_all(L, op->blocks[i], t);
+    }
+}
+
+/* Can threads of several CTAs hand each other global memory by ordinary
+ * accesses? Only then must a barrier between CTAs release and acquire beyond
+ * the CTA; shared memory belongs to one CTA, and copies by the async proxy
+ * complete through mbarriers and groups of their own. */
+static void find_traffic(Lower *L)
+{
+    Traffic t = { 0 };
+    walk_all(L, L->dev->body, &t);
+    t.second_pass = true;
+    walk_all(L, L->dev->body, &t);
+    L->cluster_release = t.shared;
+    L->global_writes = t.written.len > 0;
+}
+
+/* Without ordinary writes to global memory only shared memory changes hands
+ * between the proxies. */
+static void emit_fence_proxy(Lower *L)
+{
+    Op *op = lower_emit(L, OP_async_fence_proxy, 0, 0, 0);
+    if (!L->global_writes)
+        op_set_str(L->m, op, "space", "shared");
+}
+
+static void set_scope(Lower *L, Op *op, const ParSync *s)
+{
+    bool between = s->n_xor > 1 || s->source_ctas > 1;
+    if (between && L->cluster_release)
+        op_set_str(L->m, op, "scope", "cluster");
+}
+
 /* ---- named barriers ------------------------------------------------------------- */
 
 enum { NAMED_BARRIERS = 16 }; /* PTX ISA, barrier: ids 0 to 15 */
@@ -147,6 +211,7 @@ static bool assign_named(Op *op, void *user)
 bool sync_prepare(Lower *L)
 {
     op_walk(L->dev->op, assign_named, L);
+    find_traffic(L);
     return !L->failed;
 }
 
@@ -242,10 +307,10 @@ void lower_fence(Lower *L, Op *op)
     }
     bool proxy = !within(first, "cuda_temporal") && sees_async_proxy(second);
     if (proxy)
-        lower_emit(L, OP_async_fence_proxy, 0, 0, 0);
+        emit_fence_proxy(L);
     emit_thread_sync(L, op, t);
     if (proxy && t->kind != THREADS_one)
-        lower_emit(L, OP_async_fence_proxy, 0, 0, 0);
+        emit_fence_proxy(L);
 }
 
 /* ---- Arrive -------------------------------------------------------------------------- */
@@ -296,7 +361,7 @@ static void arrive_mbarrier(Lower *L, Op *op, const ParSync *s,
     }
     BarrierUse use = barrier_use(L, s->barrier);
     if (use.to_async_proxy && !within(first, "cuda_temporal"))
-        lower_emit(L, OP_async_fence_proxy, 0, 0, 0);
+        emit_fence_proxy(L);
     Block *outer = L->out;
     if (use.by_warp) {
         if (!quiet_warps(L, t))
@@ -306,6 +371,7 @@ static void arrive_mbarrier(Lower *L, Op *op, const ParSync *s,
     Op *arrive = lower_emit(L, OP_async_mbarrier_arrive, 1, 0, 0);
     arrive->operands[0] = opnd_access(a);
     lower_cta_xor(L, arrive, s);
+    set_scope(L, arrive, s);
     L->out = outer;
 }
 
@@ -353,12 +419,15 @@ static void await_mbarrier(Lower *L, Op *op, const ParSync *s,
     Block *outer = L->out;
     if (quiet_warps(L, t))
         L->out = lower_elect(L);
-    lower_emit(L, OP_async_mbarrier_wait, 1, 0, 0)->operands[0] =
-        opnd_access(a);
+    Op *wait = lower_emit(L, OP_async_mbarrier_wait, 1, 0, 0);
+    wait->operands[0] = opnd_access(a);
     BarrierUse use = barrier_use(L, s->barrier);
+    const ParSync *from = use.arrive ? par_sync(L->pi, use.arrive) : NULL;
+    if (from)
+        set_scope(L, wait, from);
     const char *first = use.arrive ? op_attr_str(use.arrive, "first", "") : "";
     if (sees_async_proxy(second) && !within(first, "cuda_temporal"))
-        lower_emit(L, OP_async_fence_proxy, 0, 0, 0);
+        emit_fence_proxy(L);
     L->out = outer;
 }
 
