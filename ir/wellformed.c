@@ -389,11 +389,13 @@ static bool arith_ok(Wellformed *w)
     return true;
 }
 
-/* Every dimension a point, the base a tensor or a window of one. */
+/* Every dimension a point, the base a tensor or a window of one: a tensor-map
+ * window too, which bodies of copies and programs without their annotations
+ * read and write, with its meaning outside the tensor. */
 static bool element_ok(Wellformed *w, const Access *a)
 {
     const Type *t = a->base->type;
-    if (t->kind != TK_tensor && t->kind != TK_window)
+    if (t->kind != TK_tensor && t->kind != TK_window && t->kind != TK_map)
         return fault(w, "touches %s, which is a %s, not a tensor or window",
                      value_label(w, a->base), type_label(w, t));
     for (unsigned i = 0; i < a->rank; i++)
