@@ -181,6 +181,14 @@ static bool check_alloc(Op *op, void *user)
     const Mem *mem = pc_mem(c, op->results[0]);
     if (!mem)
         return true;
+    if ((v->type->kind == TK_barrier) != (mem->family == MEMF_barrier)) {
+        pc_error(c, op, "memory", "%s: %s is %s", par_text_value(v),
+                 par_text_mem(c->m, mem->ref),
+                 mem->family == MEMF_barrier ? "a barrier mechanism, not a "
+                                               "memory of data"
+                                             : "no barrier mechanism");
+        return true;
+    }
     check_packed(c, op, v, mem);
     check_elem(c, op, v, mem);
     if (pc_on_device(op))

@@ -77,7 +77,8 @@ static const Shape *native_shape(ParInfo *pi, TilingCtx *tc, const Op *op,
 void par_dist_alloc(ParInfo *pi, Op *op, Scope *s)
 {
     Value *v = op->results[0];
-    const Mem *mem = lib_mem(pi->m->lib, op->loc, v->type->mem);
+    const Mem *mem =
+        v->type->mem ? lib_mem(pi->m->lib, op->loc, v->type->mem) : NULL;
     if (!mem) {
         pi->ok = false;
         return;
