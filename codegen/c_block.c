@@ -26,7 +26,7 @@ const char *c_alloc_name(CPrinter *p, const char *wanted, bool device)
     return name;
 }
 
-/* ---- loops and ifs --------------------------------------------------------- */
+/* ---- loops and ifs -------------------------------------------------- */
 
 static bool print_for(CPrinter *p, const Op *op)
 {
@@ -71,7 +71,7 @@ static bool print_if(CPrinter *p, const Op *op)
     return ok;
 }
 
-/* ---- calls ----------------------------------------------------------------- */
+/* ---- calls ---------------------------------------------------------- */
 
 static const char *join(CPrinter *p, const char *list, const char *item)
 {
@@ -137,7 +137,7 @@ static bool print_call(CPrinter *p, const Op *op)
     return !p->failed;
 }
 
-/* ---- blocks ---------------------------------------------------------------- */
+/* ---- blocks --------------------------------------------------------- */
 
 static bool print_op(CPrinter *p, const Op *op)
 {

@@ -82,12 +82,13 @@ typedef struct CPrinter {
     unsigned indent;
     bool failed;
     uint32_t needs;    /* CNeed */
-    uint64_t scalars;  /* scalar helpers: c_scalar.c */
+    uint32_t scalars;  /* scalar helpers: c_scalar.c */
     const char *procedure; /* its name as a C string literal */
     bool is_host;      /* printing a host.proc, not a ctl.proc */
     bool may_fail;     /* the body has a `goto done` */
     bool uses_call;    /* the body refers to its exo_call */
     bool has_calls;    /* some procedure calls another */
+    bool touches_host; /* some host.proc reads or writes host memory */
     bool has_overflow; /* the body notes overflows */
     bool checked;      /* the expression being printed does */
     VEC(const char *) names; /* in scope */
@@ -104,7 +105,7 @@ typedef struct CPrinter {
     unsigned n_vars, n_values;
 } CPrinter;
 
-/* ---- text: c_names.c ---------------------------------------------------- */
+/* ---- text: c_names.c ------------------------------------------------ */
 
 /* A line of the body, indented; the newline is added. */
 void c_line(CPrinter *p, const char *fmt, ...) EXO_PRINTF(2, 3);
@@ -126,7 +127,7 @@ void c_scope_end(CPrinter *p, size_t scope);
 /* Is the identifier a function that C's library or compilers know? */
 bool c_is_library_function(const char *name);
 
-/* ---- index expressions: c_expr.c ----------------------------------------- */
+/* ---- index expressions: c_expr.c ------------------------------------ */
 
 /* The text of e, an operand of `*`, in C; a local is made first where it may
  * overflow. */
@@ -139,7 +140,7 @@ bool c_implied(CPrinter *p, const Cond *c);
 const char *c_plus(CPrinter *p, const char *a, const char *b);
 const char *c_times(CPrinter *p, const char *a, const char *b);
 
-/* ---- tensors: c_tensor.c -------------------------------------------------- */
+/* ---- tensors: c_tensor.c -------------------------------------------- */
 
 CValue *c_value(CPrinter *p, const Value *v);
 /* Dense strides of the shape, the last 1. */
@@ -158,7 +159,7 @@ bool c_writes(CPrinter *p, const Block *b, const Value *v);
 /* The C type of an element in memory. */
 const char *c_elem_type(ScalarType t);
 
-/* ---- statements ----------------------------------------------------------- */
+/* ---- statements ----------------------------------------------------- */
 
 /* Prints a statement that leaves the function when the helper's call, which
  * answers a status, does not answer EXO_OK. c_block.c */
@@ -179,7 +180,7 @@ void c_release(CPrinter *p, const CAlloc *a);
 bool c_launch(CPrinter *p, const Op *op);    /* c_launch.c */
 bool c_scalar_op(CPrinter *p, const Op *op); /* c_scalar.c */
 
-/* ---- procedures: c_proc.c -------------------------------------------------- */
+/* ---- procedures: c_proc.c ------------------------------------------- */
 
 CFunction *c_function(CPrinter *p, const char *procedure);
 /* Names the parameters of f and enters their values and ranges. */

@@ -95,7 +95,7 @@ bool c_implied(CPrinter *p, const Cond *c)
     }
 }
 
-/* ---- printing --------------------------------------------------------------- */
+/* ---- printing ------------------------------------------------------- */
 
 static const char *print_sum(CPrinter *p, const Affine *e, int sign);
 

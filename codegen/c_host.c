@@ -2,12 +2,13 @@
  *
  * A copy of a part of a tensor is as many driver calls as there are pieces of
  * contiguous memory: the trailing dimensions that are taken whole on both
- * sides are one piece, the others loops. */
+ * sides are one piece, the others loops. Where the procedures touch the host's
+ * memory themselves, a copy from or to it is waited for. */
 #include "codegen/c_emit.h"
 
 #include <string.h>
 
-/* ---- checks ---------------------------------------------------------------- */
+/* ---- checks --------------------------------------------------------- */
 
 typedef struct VarList {
     CPrinter *p;
@@ -129,7 +130,7 @@ static bool print_align_check(CPrinter *p, const Op *op)
     return true;
 }
 
-/* ---- tensor maps --------------------------------------------------------------- */
+/* ---- tensor maps ---------------------------------------------------- */
 
 /* The i-th interval dimension of an access, or -1. */
 static int interval_dim(const Access *a, unsigned i)
@@ -194,14 +195,15 @@ static bool print_tensor_map(CPrinter *p, const Op *op)
     c_line(p, "const uint32_t box[] = {%s};", box);
     c_try(p,
           "exo_encode(call, &%s, %s, %d, %d, %u, %s, dims, strides, box, "
-          "%lld)", name, c_string(p, base->argument), scalar_info(t->elem)->tensor_map,
+          "%lld)",
+          name, c_string(p, base->argument), scalar_info(t->elem)->tensor_map,
           scalar_type_bytes(t->elem), rank, address,
           (long long)t->mem->params[0].i);
     c_close(p);
     return !p->failed;
 }
 
-/* ---- allocations --------------------------------------------------------------- */
+/* ---- allocations ---------------------------------------------------- */
 
 /* The product of the extents, in elements. */
 static const char *element_count(CPrinter *p, const Value *v)
@@ -271,7 +273,7 @@ void c_release(CPrinter *p, const CAlloc *a)
     }
 }
 
-/* ---- copies and fills ------------------------------------------------------------ */
+/* ---- copies and fills ----------------------------------------------- */
 
 /* One side of a copy, seen on its root. */
 typedef struct Side {
@@ -335,6 +337,8 @@ static void check_unit_stride(CPrinter *p, const Side *s)
 static const char *side_text(CPrinter *p, const Side *s)
 {
     const char *offset = s->offset ? s->offset : "0";
+    if (s->base->device && !s->offset)
+        return s->base->name;
     if (!s->base->device)
         return s->base->by_value ? c_text(p, "&%s", s->base->name)
                                  : c_text(p, "&%s[%s]", s->base->name, offset);
@@ -399,6 +403,11 @@ static bool print_move(CPrinter *p, const Op *op, unsigned n_sides,
           piece_bytes(p, sides[0].a, first));
     for (unsigned i = 0; i < loops; i++)
         c_close(p);
+    if (n_sides == 2 && sides[0].base->device != sides[1].base->device &&
+        p->touches_host) {
+        p->needs |= NEED_sync;
+        c_try(p, "exo_wait(call)");
+    }
     c_scope_end(p, scope);
     return !p->failed;
 }

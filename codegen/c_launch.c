@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-/* ---- tasks --------------------------------------------------------------------- */
+/* ---- tasks ---------------------------------------------------------- */
 
 typedef struct Tasks {
     CPrinter *p;
@@ -66,7 +66,7 @@ static const char *task_count(CPrinter *p, const Op *launch, Op *kernel)
     return t.known && t.count ? c_index(p, t.count) : "INT64_MAX";
 }
 
-/* ---- parameters ----------------------------------------------------------------- */
+/* ---- parameters ----------------------------------------------------- */
 
 /* Where a tensor operand of the launch lies: base, access from its root. */
 typedef struct Place {
@@ -187,7 +187,8 @@ static bool print_param(Launch *l, unsigned i, const AbiParam *abi)
         if (!stride)
             return c_refuse(p, l->op, "'host.launch' gives '%s' too few "
                                       "dimensions", what);
-        bool fits = at.v->type->kind == TK_window && !at.v->def;
+        const Value *root = value_root((Value *)at.v);
+        bool fits = root->type->kind == TK_window && !root->def;
         print_control(l, i, c_text(p, "(%s)", stride),
                       fits || !strcmp(stride, "1"),
                       c_text(p, "the stride of %s", what));

@@ -13,7 +13,7 @@
 
 #include "codegen/c_support.h"
 
-/* ---- names ------------------------------------------------------------------- */
+/* ---- names ---------------------------------------------------------- */
 
 static const char *api_name(CPrinter *p, const char *stem, const char *proc)
 {
@@ -63,7 +63,10 @@ static bool add_function(CPrinter *p, const Op *op, const char *stem)
 static bool note_uses(Op *op, void *user)
 {
     CPrinter *p = user;
+    bool touches = op->code == OP_mem_load || op->code == OP_mem_store ||
+                   op->code == OP_mem_reduce || op->code == OP_ctl_call;
     p->has_calls |= op->code == OP_ctl_call;
+    p->touches_host |= touches && op_enclosing(op, OP_host_proc);
     for (unsigned i = 0; i < op->n_operands; i++) {
         const Operand *o = &op->operands[i];
         if (o->kind == OPND_value)
@@ -92,7 +95,7 @@ static bool collect(CPrinter *p, const char *stem)
     return false;
 }
 
-/* ---- images ------------------------------------------------------------------ */
+/* ---- images --------------------------------------------------------- */
 
 /* The image that holds the kernel, -1 when there is none. */
 static int image_of(const CPrinter *p, const Op *kernel)
@@ -162,7 +165,7 @@ static bool print_kernels(CPrinter *p, StrBuf *out)
     return true;
 }
 
-/* ---- target ------------------------------------------------------------------ */
+/* ---- target --------------------------------------------------------- */
 
 static const char *target(const CPrinter *p)
 {
@@ -199,7 +202,7 @@ static void print_target(CPrinter *p, StrBuf *out)
                          "%d)\n\n", number, number / 10 * 10 + 10);
 }
 
-/* ---- the driver's functions ----------------------------------------------------- */
+/* ---- the driver's functions ----------------------------------------- */
 
 static void print_symbols(const CPrinter *p, StrBuf *out)
 {
@@ -251,7 +254,7 @@ static void print_pieces(const CPrinter *p, const CPiece *pieces, StrBuf *out)
             strbuf_add(out, pieces->text);
 }
 
-/* ---- the files ---------------------------------------------------------------- */
+/* ---- the files ------------------------------------------------------ */
 
 static const char *upper(CPrinter *p, const char *s)
 {
@@ -275,9 +278,9 @@ static void print_header(CPrinter *p, const char *stem, const char *protos,
     const char *guard = c_text(p, "EXO_C_%s_H", upper(p, stem));
     strbuf_addf(out, "/* %s: printed by exo %s; do not edit.\n"
                      " *\n"
-                     " * Every function answers EXO_OK or an error; %s_last_error "
-                     "says what is\n * wrong with which argument. None exits, "
-                     "prints or keeps its arguments.\n"
+                     " * Every function answers EXO_OK or an error; "
+                     "%s_last_error says what is\n * wrong with which "
+                     "argument. None exits, prints or keeps its arguments.\n"
                      " * All may be called from several threads at once. */\n",
                 c_text(p, "%s.h", p->opt->stem), EXO_VERSION, stem);
     strbuf_addf(out, "#ifndef %s\n#define %s\n\n", guard, guard);
@@ -294,7 +297,8 @@ static void print_header(CPrinter *p, const char *stem, const char *protos,
                     "thread */\n"
                     "    EXO_ERROR_UNSUPPORTED = 4, /* not for this device */\n"
                     "    EXO_ERROR_MEMORY = 5,      /* of the host */\n"
-                    "    EXO_ERROR_DRIVER = 6       /* a driver call failed */\n"
+                    "    EXO_ERROR_DRIVER = 6       /* a driver call "
+                    "failed */\n"
                     "};\n"
                     "#endif\n");
     strbuf_add(out, protos);

@@ -23,7 +23,7 @@ CFunction *c_function(CPrinter *p, const char *procedure)
     return NULL;
 }
 
-/* ---- parameters ------------------------------------------------------------------ */
+/* ---- parameters ----------------------------------------------------- */
 
 static void add_param(CPrinter *p, CFunction *f, const char *type,
                       const char *name)
@@ -63,6 +63,10 @@ static bool tensor_param(CPrinter *p, CFunction *f, Value *v)
                                   "which a C caller cannot pass",
                         v->name ? v->name : "?",
                         op_attr_str(f->op, "name", ""), mem);
+    if (!scalar_type_bytes(t->elem))
+        return c_refuse(p, f->op, "parameter '%s' has type %s, which must be "
+                                  "resolved first", v->name ? v->name : "?",
+                        scalar_type_name(t->elem));
     const char *name = c_name(p, v->name);
     CValue *cv = c_value(p, v);
     *cv = (CValue){ .kind = CV_tensor, .device = device, .name = name,
@@ -101,7 +105,7 @@ bool c_params(CPrinter *p, CFunction *f)
     return true;
 }
 
-/* ---- checks on entry --------------------------------------------------------------- */
+/* ---- checks on entry ------------------------------------------------ */
 
 static void check_control(CPrinter *p, VarId v)
 {
@@ -179,7 +183,7 @@ static void entry_checks(CPrinter *p, const CFunction *f)
             check_tensor(p, b->args[i].value);
 }
 
-/* ---- the functions --------------------------------------------------------------- */
+/* ---- the functions -------------------------------------------------- */
 
 static const char *run_params(CPrinter *p, const CFunction *f)
 {
@@ -274,7 +278,7 @@ bool c_proc(CPrinter *p, CFunction *f, StrBuf *out)
     return ok;
 }
 
-/* ---- the header -------------------------------------------------------------------- */
+/* ---- the header ----------------------------------------------------- */
 
 static void describe_tensor(CPrinter *p, const CFunction *f, const Value *v,
                             StrBuf *out)

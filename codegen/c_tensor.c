@@ -88,7 +88,7 @@ bool c_window(CPrinter *p, const Op *op)
     return true;
 }
 
-/* ---- what is written ---------------------------------------------------------- */
+/* ---- what is written ------------------------------------------------ */
 
 typedef struct Search {
     CPrinter *p;
