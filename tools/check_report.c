@@ -19,10 +19,11 @@ static bool is_asked(const Options *o, const Op *op)
     const char *name = options_value(o, "--proc", NULL);
     if (!name)
         return proc_is_public(op);
-    return op->code == OP_ctl_proc && !strcmp(op_attr_str(op, "name", ""), name);
+    return op->code == OP_ctl_proc &&
+           !strcmp(op_attr_str(op, "name", ""), name);
 }
 
-/* ---- sizes -------------------------------------------------------------------- */
+/* ---- sizes -------------------------------------------------------------- */
 
 typedef struct Sizes {
     Arena *arena;
@@ -104,10 +105,12 @@ ToolStatus check_sizes(Ctx *ctx, const Module *m, const Options *o)
         return TOOL_done;
     Sizes s = { .arena = ctx_arena(ctx), .m = m, .options = o };
     if (!options_sizes(text, add_size, &s))
-        return s.bad ? options_usage(o, "--size: no procedure that is checked "
-                                     "has a parameter %s", s.bad)
-                     : options_usage(o, "--size takes M=1,N=2, found '%s'",
-                                     text);
+        return s.bad
+                   ? options_usage(o,
+                                   "--size: no procedure that is checked "
+                                   "has a parameter %s",
+                                   s.bad)
+                   : options_usage(o, "--size takes M=1,N=2, found '%s'", text);
     bool ok = true;
     for (const Op *op = m->body->first; op; op = op->next) {
         s.proc = op;
@@ -117,7 +120,7 @@ ToolStatus check_sizes(Ctx *ctx, const Module *m, const Options *o)
     return ok ? TOOL_done : TOOL_wrong;
 }
 
-/* ---- side inputs --------------------------------------------------------------- */
+/* ---- side inputs -------------------------------------------------------- */
 
 ToolStatus check_side_inputs(Ctx *ctx, const Options *o)
 {
@@ -140,7 +143,7 @@ ToolStatus check_certificate(Ctx *ctx, const Options *o)
     return check_missing(o, "validating certificates");
 }
 
-/* ---- the pipeline ----------------------------------------------------------------- */
+/* ---- the pipeline ------------------------------------------------------- */
 
 /* sync-check{M=128 N=256} from --size=M=128,N=256. */
 static const char *sync_check(Arena *a, const Options *o)
@@ -165,7 +168,7 @@ const char *check_pipeline(Arena *a, const Options *o, const char *level)
     return "check-async";
 }
 
-/* ---- the report ------------------------------------------------------------------- */
+/* ---- the report --------------------------------------------------------- */
 
 static ToolStatus status_of(const Options *o, const PassFinding *f)
 {
@@ -176,9 +179,8 @@ static ToolStatus status_of(const Options *o, const PassFinding *f)
     case PASS_unknown:
         return TOOL_undecided;
     case PASS_proved:
-        return all && f->text && strcmp(f->text, "all sizes")
-                   ? TOOL_undecided
-                   : TOOL_done;
+        return all && f->text && strcmp(f->text, "all sizes") ? TOOL_undecided
+                                                              : TOOL_done;
     default:
         return TOOL_done; /* what was not run says nothing either way */
     }
@@ -200,9 +202,8 @@ static void print_finding(Ctx *ctx, const PassFinding *f, DiagFormat format,
     strbuf_free(&line);
 }
 
-ToolStatus check_report_print(Ctx *ctx, const Options *o,
-                              const PassManager *pm, DiagFormat format,
-                              StrBuf *out)
+ToolStatus check_report_print(Ctx *ctx, const Options *o, const PassManager *pm,
+                              DiagFormat format, StrBuf *out)
 {
     const char *proc = options_value(o, "--proc", NULL);
     ToolStatus status = TOOL_done;

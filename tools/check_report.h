@@ -21,8 +21,7 @@ ToolStatus check_certificate(Ctx *ctx, const Options *o);
 const char *check_pipeline(Arena *a, const Options *o, const char *level);
 /* Appends a line for each finding on a procedure that was asked for; answers
  * the status that the verdicts call for. */
-ToolStatus check_report_print(Ctx *ctx, const Options *o,
-                              const PassManager *pm, DiagFormat format,
-                              StrBuf *out);
+ToolStatus check_report_print(Ctx *ctx, const Options *o, const PassManager *pm,
+                              DiagFormat format, StrBuf *out);
 
 #endif

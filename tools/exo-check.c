@@ -23,7 +23,7 @@ typedef struct Check {
     const Diag *printed; /* the last diagnostic that was shown */
 } Check;
 
-/* ---- what is asked ------------------------------------------------------------- */
+/* ---- what is asked ------------------------------------------------------ */
 
 static bool see_level(Op *op, void *user)
 {
@@ -63,7 +63,7 @@ static ToolStatus select_proc(Check *c)
     return TOOL_done;
 }
 
-/* ---- running --------------------------------------------------------------------- */
+/* ---- running ------------------------------------------------------------ */
 
 static ToolStatus run_pipeline(Check *c, const char *level, PassManager *pm,
                                Arena *arena)
@@ -82,8 +82,8 @@ static ToolStatus run_pipeline(Check *c, const char *level, PassManager *pm,
 static ToolStatus report(Check *c, const PassManager *pm)
 {
     StrBuf out = { 0 };
-    ToolStatus status = check_report_print(c->ctx, c->options, pm, c->format,
-                                           &out);
+    ToolStatus status =
+        check_report_print(c->ctx, c->options, pm, c->format, &out);
     diag_print_new(c->ctx, &c->printed, c->format);
     if (!output_write(c->ctx, options_value(c->options, "-o", NULL),
                       strbuf_text(&out), out.len))

@@ -4,16 +4,16 @@
 #include "verify/check_par_internal.h"
 
 static void check_memory(ParCheck *c, const Op *op, const char *callee,
-                         const char *param, const MemRef *want,
-                         const Access *a)
+                         const char *param, const MemRef *want, const Access *a)
 {
     const MemRef *found = value_root(a->base)->type->mem;
     if (!want || !found || !c->m->lib || mem_is_a(c->m->lib, found, want))
         return;
-    Diag *d = pc_error(c, op, "argument", "argument %s of %s: expected memory "
-                       "%s, found %s of %s", param, callee,
-                       par_text_mem(c->m, want), par_text_mem(c->m, found),
-                       par_text_value(a->base));
+    Diag *d = pc_error(c, op, "argument",
+                       "argument %s of %s: expected memory "
+                       "%s, found %s of %s",
+                       param, callee, par_text_mem(c->m, want),
+                       par_text_mem(c->m, found), par_text_value(a->base));
     diag_fix(c->ctx, d, "allocate %s in %s", par_text_value(a->base),
              par_text_mem(c->m, want));
 }
@@ -38,58 +38,68 @@ static void check_packed(ParCheck *c, const Op *op, const Instr *in,
     for (unsigned i = 0; i < first; i++) {
         if (a->dims[i].kind == DIM_point || spread++ < p->n_distributed)
             continue;
-        pc_error(c, op, "argument", "argument %s of %s: expected a point "
+        pc_error(c, op, "argument",
+                 "argument %s of %s: expected a point "
                  "expression for idx[%u] of %s, before the packed dimensions "
-                 "of %s", p->name, in->name, i, par_text_access(c->m, a),
+                 "of %s",
+                 p->name, in->name, i, par_text_access(c->m, a),
                  par_text_mem(c->m, mem->ref));
         return;
     }
     for (unsigned i = first; i < a->rank; i++) {
         if (is_whole(a, i))
             continue;
-        pc_error(c, op, "argument", "argument %s of %s: packed dimension "
+        pc_error(c, op, "argument",
+                 "argument %s of %s: packed dimension "
                  "idx[%u] of %s must be the interval 0:%s; a tile is passed "
-                 "whole", p->name, in->name, i, par_text_access(c->m, a),
+                 "whole",
+                 p->name, in->name, i, par_text_access(c->m, a),
                  par_text_affine(c->m, a->base->shape[i]));
         return;
     }
 }
 
-/* ---- trailing barriers ---------------------------------------------------------------- */
+/* ---- trailing barriers -------------------------------------------------- */
 
 static void check_trailing(ParCheck *c, const Op *op, const Instr *in)
 {
     bool given = op_attr_int(op, "trailing", 0) && op->n_operands;
     if (given && !in->trailing_mechanism) {
-        pc_error(c, op, "barrier", "%s does not take trailing barrier "
-                 "expression", in->name);
+        pc_error(c, op, "barrier",
+                 "%s does not take trailing barrier "
+                 "expression",
+                 in->name);
         return;
     }
     if (!given) {
         if (!in->trailing_mechanism)
             return;
-        Diag *d = pc_error(c, op, "barrier", "%s requires trailing barrier "
-                           "expression of %s", in->name,
-                           par_text_mem(c->m, in->trailing_mechanism));
+        Diag *d =
+            pc_error(c, op, "barrier",
+                     "%s requires trailing barrier "
+                     "expression of %s",
+                     in->name, par_text_mem(c->m, in->trailing_mechanism));
         diag_fix(c->ctx, d, "write `>> barrier[..]` after the call");
         return;
     }
     const Operand *o = &op->operands[op->n_operands - 1];
     if (o->kind != OPND_access || o->u.access->base->type->kind != TK_barrier) {
-        pc_error(c, op, "barrier", "the trailing barrier expression of %s "
-                 "requires barrier type", in->name);
+        pc_error(c, op, "barrier",
+                 "the trailing barrier expression of %s "
+                 "requires barrier type",
+                 in->name);
         return;
     }
     const MemRef *found = o->u.access->base->type->mem;
     if (c->m->lib && !mem_is_a(c->m->lib, found, in->trailing_mechanism))
-        pc_error(c, op, "barrier", "%s requires trailing barrier expression "
-                 "of %s, found %s of %s", in->name,
-                 par_text_mem(c->m, in->trailing_mechanism),
-                 par_text_mem(c->m, found),
-                 par_text_value(o->u.access->base));
+        pc_error(c, op, "barrier",
+                 "%s requires trailing barrier expression "
+                 "of %s, found %s of %s",
+                 in->name, par_text_mem(c->m, in->trailing_mechanism),
+                 par_text_mem(c->m, found), par_text_value(o->u.access->base));
 }
 
-/* ---- the walk --------------------------------------------------------------------------- */
+/* ---- the walk ----------------------------------------------------------- */
 
 static void check_instr(ParCheck *c, const Op *op)
 {
@@ -140,7 +150,8 @@ static void check_window_params(ParCheck *c)
         Value *v = params->args[i].value;
         const Mem *mem = v && v->type->kind == TK_window ? pc_mem(c, v) : NULL;
         if (mem && mem->packed && mem->family == MEMF_register)
-            pc_error(c, c->proc, "memory", "parameter %s: %s has no "
+            pc_error(c, c->proc, "memory",
+                     "parameter %s: %s has no "
                      "WindowEncoder, so that it cannot be a window parameter",
                      par_text_value(v), par_text_mem(c->m, mem->ref));
     }

@@ -1,5 +1,6 @@
 /* How each barrier is used over the whole procedure: it has an Arrive and an
- * Await, all Arrives agree, all Awaits agree (docs/semantics.md, "Barriers"). */
+ * Await, all Arrives agree, all Awaits agree (docs/semantics.md,
+ * "Barriers"). */
 #include "verify/check_par_internal.h"
 
 #include <stdlib.h>
@@ -31,7 +32,7 @@ static void report_pair(ParCheck *c, const Op *op, const Op *first,
     diag_note(c->ctx, d, first->loc, "the first is here");
 }
 
-/* ---- agreement --------------------------------------------------------------------------- */
+/* ---- agreement ---------------------------------------------------------- */
 
 static void check_same_timeline(ParCheck *c, const Op *op, const Op *first,
                                 const char *key, const char *what,
@@ -41,9 +42,10 @@ static void check_same_timeline(ParCheck *c, const Op *op, const Op *first,
     const char *b = op_attr_str(first, key, "");
     if (strcmp(a, b))
         report_pair(c, op, first,
-                    arena_printf(c->m->arena, "incompatible sync-tl: %s(%s) "
-                                 "on %s, previous %s has %s", what, a,
-                                 par_text_value(v), what, b));
+                    arena_printf(c->m->arena,
+                                 "incompatible sync-tl: %s(%s) "
+                                 "on %s, previous %s has %s",
+                                 what, a, par_text_value(v), what, b));
 }
 
 static int compare_masks(const void *a, const void *b)
@@ -77,17 +79,17 @@ static void check_same_multicast(ParCheck *c, const Op *op, const Op *first,
     uint64_t *a, *b;
     unsigned n = multicast_pattern(c, op, &a);
     if (n != multicast_pattern(c, first, &b) || memcmp(a, b, n * sizeof *a))
-        report_pair(c, op, first,
-                    arena_printf(c->m->arena, "incompatible multicasts on %s: "
-                                 "%s here and %s at the first Arrive",
-                                 par_text_value(v),
-                                 par_text_access(c->m,
-                                                 op->operands[0].u.access),
-                                 par_text_access(c->m,
-                                                 first->operands[0].u.access)));
+        report_pair(
+            c, op, first,
+            arena_printf(c->m->arena,
+                         "incompatible multicasts on %s: "
+                         "%s here and %s at the first Arrive",
+                         par_text_value(v),
+                         par_text_access(c->m, op->operands[0].u.access),
+                         par_text_access(c->m, first->operands[0].u.access)));
 }
 
-/* ---- one statement ------------------------------------------------------------------------ */
+/* ---- one statement ------------------------------------------------------ */
 
 static bool names_barriers(ParCheck *c, const Op *op)
 {
@@ -108,9 +110,10 @@ static void see_arrive(Uses *u, const Op *op)
     const Value *v = op->operands[0].u.access->base;
     BarrierUse *b = use_of(u, v);
     if (op_attr_int(op, "n", 1) != 1)
-        pc_error(u->c, op, "barrier", "Arrive on %s: Need N = 1 (N=1), found "
-                 "%lld", par_text_value(v),
-                 (long long)op_attr_int(op, "n", 1));
+        pc_error(u->c, op, "barrier",
+                 "Arrive on %s: Need N = 1 (N=1), found "
+                 "%lld",
+                 par_text_value(v), (long long)op_attr_int(op, "n", 1));
     if (!b->arrive) {
         b->arrive = op;
         return;
@@ -125,14 +128,13 @@ static void check_await_n(ParCheck *c, const Op *op, const Value *v)
     int64_t n = op_attr_int(op, "n", 0);
     if (!mem)
         return;
-    bool once = mem->barrier == BARRIER_mbarrier ||
-                mem->barrier == BARRIER_cluster;
+    bool once =
+        mem->barrier == BARRIER_mbarrier || mem->barrier == BARRIER_cluster;
     if (once ? n == 0 : n >= 0)
         return;
     pc_error(c, op, "barrier", "Await of %s: %s requires N %s 0, found %s%lld",
              par_text_value(v), par_text_mem(c->m, mem->ref),
-             once ? "=" : ">=", n < 0 ? "~" : "",
-             (long long)(n < 0 ? ~n : n));
+             once ? "=" : ">=", n < 0 ? "~" : "", (long long)(n < 0 ? ~n : n));
 }
 
 static void see_await(Uses *u, const Op *op)
@@ -157,7 +159,7 @@ static bool see_op(Op *op, void *user)
     return true;
 }
 
-/* ---- completeness -------------------------------------------------------------------------- */
+/* ---- completeness ------------------------------------------------------- */
 
 static bool check_complete(Op *op, void *user)
 {

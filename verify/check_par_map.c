@@ -36,10 +36,12 @@ static bool check_inner(ParCheck *c, const Op *at, const Value *v,
     if (swizzle ? bytes == swizzle : bytes % 16 == 0)
         return true;
     map_error(c, at, v,
-              swizzle ? arena_printf(c->m->arena, "the last box entry is %lld "
+              swizzle ? arena_printf(c->m->arena,
+                                     "the last box entry is %lld "
                                      "bytes, the swizzle spans %lld",
                                      (long long)bytes, (long long)swizzle)
-                      : arena_printf(c->m->arena, "the last box entry is %lld "
+                      : arena_printf(c->m->arena,
+                                     "the last box entry is %lld "
                                      "bytes, which must be a multiple of 16",
                                      (long long)bytes));
     return false;
@@ -62,7 +64,8 @@ static bool check_params(ParCheck *c, const Op *at, const Value *v)
     }
     if (n < 1 || n > MAX_MAP_RANK || n != v->type->rank) {
         map_error(c, at, v,
-                  arena_printf(a, "the window has %u dimensions, the box %u; "
+                  arena_printf(a,
+                               "the window has %u dimensions, the box %u; "
                                "both must be the same, from 1 to %d",
                                v->type->rank, n, MAX_MAP_RANK));
         return false;
@@ -75,9 +78,11 @@ static bool check_params(ParCheck *c, const Op *at, const Value *v)
             return false;
         }
     if (scalar_info(v->type->elem)->tensor_map < 0) {
-        map_error(c, at, v, arena_printf(a, "no tensor map holds elements of "
-                                         "type %s",
-                                         scalar_type_name(v->type->elem)));
+        map_error(c, at, v,
+                  arena_printf(a,
+                               "no tensor map holds elements of "
+                               "type %s",
+                               scalar_type_name(v->type->elem)));
         return false;
     }
     return check_inner(c, at, v, swizzle, box[n - 1].i);
@@ -90,7 +95,8 @@ static void check_source(ParCheck *c, const Op *op)
     const Value *v = op->results[0];
     const Mem *mem = pc_mem(c, a->base);
     if (mem && mem->family != MEMF_global) {
-        Diag *d = pc_error(c, op, "tensor-map", "%s: a tensor map needs a "
+        Diag *d = pc_error(c, op, "tensor-map",
+                           "%s: a tensor map needs a "
                            "window of CudaGmemLinear, %s is in %s",
                            par_text_value(v), par_text_value(a->base),
                            par_text_mem(c->m, mem->ref));
@@ -102,9 +108,9 @@ static void check_source(ParCheck *c, const Op *op)
     int64_t extent;
     const AccessDim *last = &a->dims[a->rank - 1];
     if (last->kind != DIM_interval &&
-        !(affine_is_const(a->base->shape[a->rank - 1], &extent) &&
-          extent == 1))
-        map_error(c, op, v, "the last dimension must be an interval: the "
+        !(affine_is_const(a->base->shape[a->rank - 1], &extent) && extent == 1))
+        map_error(c, op, v,
+                  "the last dimension must be an interval: the "
                   "innermost stride of a tensor map is 1");
 }
 
@@ -120,8 +126,10 @@ static void check_box_access(ParCheck *c, const Op *op, const Access *access)
         return;
     for (unsigned i = 0; i < n; i++)
         if (a->dims[i].kind == DIM_point && box[i].i != 1)
-            pc_error(c, op, "tensor-map", "%s: idx[%u] is a point, but the box "
-                     "of %s has %lld there", par_text_access(c->m, a), i,
+            pc_error(c, op, "tensor-map",
+                     "%s: idx[%u] is a point, but the box "
+                     "of %s has %lld there",
+                     par_text_access(c->m, a), i,
                      par_text_mem(c->m, a->base->type->mem),
                      (long long)box[i].i);
 }
@@ -129,8 +137,7 @@ static void check_box_access(ParCheck *c, const Op *op, const Access *access)
 static bool check_op(Op *op, void *user)
 {
     ParCheck *c = user;
-    if (op->code == OP_mem_window &&
-        op->results[0]->type->kind == TK_map &&
+    if (op->code == OP_mem_window && op->results[0]->type->kind == TK_map &&
         op->operands[0].u.access->base->type->kind != TK_map)
         check_source(c, op);
     if (op->code == OP_par_instr)

@@ -3,7 +3,7 @@
  * CTA is enough. */
 #include "verify/check_par_internal.h"
 
-/* ---- shapes -------------------------------------------------------------------------- */
+/* ---- shapes ------------------------------------------------------------- */
 
 static bool is_const_dim(const Value *v, unsigned i, int64_t *out)
 {
@@ -17,11 +17,13 @@ static void check_constant_shape(ParCheck *c, const Op *op, const Value *v,
         int64_t n;
         if ((int)i == v->ring_dim || is_const_dim(v, i, &n))
             continue;
-        Diag *d = pc_error(c, op, "memory", "%s: %s requires constant shape, "
-                           "found %s", par_text_value(v),
-                           par_text_mem(c->m, mem->ref),
+        Diag *d = pc_error(c, op, "memory",
+                           "%s: %s requires constant shape, "
+                           "found %s",
+                           par_text_value(v), par_text_mem(c->m, mem->ref),
                            par_text_shape(c->m, v, first));
-        diag_fix(c->ctx, d, "use a literal extent, or make the dimension a "
+        diag_fix(c->ctx, d,
+                 "use a literal extent, or make the dimension a "
                  "managed ring buffer");
         return;
     }
@@ -31,23 +33,27 @@ static void check_packed(ParCheck *c, const Op *op, const Value *v,
                          const Mem *mem)
 {
     if (v->type->rank < mem->packed) {
-        pc_error(c, op, "memory", "%s: %s must be at least %u-dimensional, "
-                 "found %u dimensions", par_text_value(v),
-                 par_text_mem(c->m, mem->ref), mem->packed, v->type->rank);
+        pc_error(c, op, "memory",
+                 "%s: %s must be at least %u-dimensional, "
+                 "found %u dimensions",
+                 par_text_value(v), par_text_mem(c->m, mem->ref), mem->packed,
+                 v->type->rank);
         return;
     }
     unsigned first = v->type->rank - mem->packed;
     for (unsigned i = 0; i < mem->packed; i++) {
         int64_t n;
         if (!is_const_dim(v, first + i, &n)) {
-            pc_error(c, op, "memory", "%s: Required constant packed tensor "
-                     "shape for %s, found %s", par_text_value(v),
-                     par_text_mem(c->m, mem->ref),
+            pc_error(c, op, "memory",
+                     "%s: Required constant packed tensor "
+                     "shape for %s, found %s",
+                     par_text_value(v), par_text_mem(c->m, mem->ref),
                      par_text_shape(c->m, v, first));
             return;
         }
         if (mem->packed_shape && n != mem->packed_shape[i]) {
-            pc_error(c, op, "memory", "%s: packed tensor shape not supported "
+            pc_error(c, op, "memory",
+                     "%s: packed tensor shape not supported "
                      "by %s: expected %lld for its %s dimension, found %lld",
                      par_text_value(v), par_text_mem(c->m, mem->ref),
                      (long long)mem->packed_shape[i],
@@ -70,30 +76,37 @@ static void check_elem(ParCheck *c, const Op *op, const Value *v,
                  scalar_type_name(v->type->elem));
 }
 
-/* ---- managed rings ---------------------------------------------------------------------- */
+/* ---- managed rings ------------------------------------------------------ */
 
 static void check_guard(ParCheck *c, const Op *op, const Value *v)
 {
     const Value *g = v->ring_guard;
     const char *name = par_text_value(v);
     if (!g) {
-        Diag *d = pc_error(c, op, "ring", "managed ring buffer %s must say "
-                           ".ring_guarded_by(barrier)", name);
-        diag_fix(c->ctx, d, "name the barrier that says when a slot may be "
+        Diag *d = pc_error(c, op, "ring",
+                           "managed ring buffer %s must say "
+                           ".ring_guarded_by(barrier)",
+                           name);
+        diag_fix(c->ctx, d,
+                 "name the barrier that says when a slot may be "
                  "written again");
         return;
     }
     if (g->type->kind != TK_barrier)
-        pc_error(c, op, "ring", "%s: ring_guarded_by requires barrier type, "
-                 "%s is none", name, par_text_value(g));
+        pc_error(c, op, "ring",
+                 "%s: ring_guarded_by requires barrier type, "
+                 "%s is none",
+                 name, par_text_value(g));
     else if (g->type->rank > v->type->rank)
-        pc_error(c, op, "ring", "%s: its guard %s has more dimensions, %u "
-                 "against %u", name, par_text_value(g), g->type->rank,
-                 v->type->rank);
+        pc_error(c, op, "ring",
+                 "%s: its guard %s has more dimensions, %u "
+                 "against %u",
+                 name, par_text_value(g), g->type->rank, v->type->rank);
     else if (g->ring_dim != v->ring_dim)
-        pc_error(c, op, "ring", "%s: its guard %s has the managed ring buffer "
-                 "dimension at index %d, not %d", name, par_text_value(g),
-                 g->ring_dim, v->ring_dim);
+        pc_error(c, op, "ring",
+                 "%s: its guard %s has the managed ring buffer "
+                 "dimension at index %d, not %d",
+                 name, par_text_value(g), g->ring_dim, v->ring_dim);
 }
 
 static void check_barrier_ring(ParCheck *c, const Op *op, const Value *v,
@@ -105,10 +118,12 @@ static void check_barrier_ring(ParCheck *c, const Op *op, const Value *v,
     if (mem->barrier != BARRIER_mbarrier)
         return;
     if (v->ring_dim < 0 || (unsigned)v->ring_dim < n_dist) {
-        Diag *d = pc_error(c, op, "ring", "%s: %s: missing (non-distributed) "
+        Diag *d = pc_error(c, op, "ring",
+                           "%s: %s: missing (non-distributed) "
                            "managed ring buffer dimension (@ ring_buffer_by)",
                            par_text_value(v), par_text_mem(c->m, mem->ref));
-        diag_fix(c->ctx, d, "write one extent as `n @ (ring_buffer_by("
+        diag_fix(c->ctx, d,
+                 "write one extent as `n @ (ring_buffer_by("
                  "depth=d))`, d = 1 for a single slot");
     } else if (mem->pre_arrive > v->ring_depth) {
         pc_error(c, op, "ring", "%s: pre-arrive %lld exceeds ring_depth %lld",
@@ -123,22 +138,28 @@ static void check_ring(ParCheck *c, const Op *op, const Value *v,
     const ParAlloc *a = par_alloc(c->pi, v);
     unsigned n_dist = a ? a->n_dist : 0;
     if (v->ring_dim >= 0 && v->ring_depth < 1)
-        pc_error(c, op, "ring", "%s: Expected ring_buffer_by.depth > 0, found "
-                 "%lld", par_text_value(v), (long long)v->ring_depth);
+        pc_error(c, op, "ring",
+                 "%s: Expected ring_buffer_by.depth > 0, found "
+                 "%lld",
+                 par_text_value(v), (long long)v->ring_depth);
     if (mem->family == MEMF_barrier) {
         check_barrier_ring(c, op, v, mem, n_dist);
         return;
     }
     if (v->ring_dim < 0) {
         if (v->ring_guard)
-            pc_error(c, op, "ring", "%s says .ring_guarded_by but has no "
-                     "managed ring buffer dimension", par_text_value(v));
+            pc_error(c, op, "ring",
+                     "%s says .ring_guarded_by but has no "
+                     "managed ring buffer dimension",
+                     par_text_value(v));
         return;
     }
     check_guard(c, op, v);
     if ((unsigned)v->ring_dim < n_dist)
-        pc_error(c, op, "ring", "%s: the managed ring buffer dimension is "
-                 "distributed over threads", par_text_value(v));
+        pc_error(c, op, "ring",
+                 "%s: the managed ring buffer dimension is "
+                 "distributed over threads",
+                 par_text_value(v));
 }
 
 /* No interval may stand on a ring dimension. */
@@ -148,13 +169,14 @@ static void check_ring_access(ParCheck *c, const Op *op, const Access *a)
     int ring = root->base->ring_dim;
     if (ring < 0 || root->dims[ring].kind != DIM_interval)
         return;
-    Diag *d = pc_error(c, op, "ring", "%s cannot have interval idx[%d] on "
+    Diag *d = pc_error(c, op, "ring",
+                       "%s cannot have interval idx[%d] on "
                        "managed ring buffer dimension",
                        par_text_access(c->m, root), ring);
     diag_fix(c->ctx, d, "index it by a point");
 }
 
-/* ---- the walk over allocations ------------------------------------------------------------- */
+/* ---- the walk over allocations ------------------------------------------ */
 
 static void check_device_alloc(ParCheck *c, Op *op, const Mem *mem)
 {
@@ -194,14 +216,16 @@ static bool check_alloc(Op *op, void *user)
     if (pc_on_device(op))
         check_device_alloc(c, op, mem);
     else if (v->ring_dim >= 0)
-        pc_error(c, op, "ring", "%s: a managed ring buffer is not allowed in a "
-                 "scope using cpu_in_order", par_text_value(v));
+        pc_error(c, op, "ring",
+                 "%s: a managed ring buffer is not allowed in a "
+                 "scope using cpu_in_order",
+                 par_text_value(v));
     else if (mem->family == MEMF_grid_constant)
         check_constant_shape(c, op, v, mem, 0);
     return true;
 }
 
-/* ---- shared memory of a CTA ---------------------------------------------------------------- */
+/* ---- shared memory of a CTA --------------------------------------------- */
 
 typedef struct Budget {
     ParCheck *c;
@@ -297,14 +321,15 @@ static bool note_buffer(Op *op, void *user)
 {
     Budget *b = user;
     bool ring = false;
-    int64_t bytes =
-        op->code == OP_mem_alloc ? shard_bytes(b->c, op, &ring) : 0;
+    int64_t bytes = op->code == OP_mem_alloc ? shard_bytes(b->c, op, &ring) : 0;
     if (!bytes)
         return true;
     const Value *v = op->results[0];
     if (v->ring_dim >= 0)
-        diag_note(b->c->ctx, b->diag, op->loc, "%s: %lld bytes, %lld slots of "
-                  "a ring", par_text_value(v), (long long)bytes,
+        diag_note(b->c->ctx, b->diag, op->loc,
+                  "%s: %lld bytes, %lld slots of "
+                  "a ring",
+                  par_text_value(v), (long long)bytes,
                   (long long)v->ring_depth);
     else
         diag_note(b->c->ctx, b->diag, op->loc, "%s: %lld bytes",
@@ -323,7 +348,8 @@ static bool check_budget(Op *op, void *user)
     int64_t need = b.persistent + block_peak(&b, op->blocks[0]);
     if (need <= SHARED_MEMORY_LIMIT)
         return false;
-    b.diag = pc_error(b.c, op, "shared-memory", "shared memory of a CTA: "
+    b.diag = pc_error(b.c, op, "shared-memory",
+                      "shared memory of a CTA: "
                       "%lld bytes needed, at most %d there are",
                       (long long)need, SHARED_MEMORY_LIMIT);
     diag_fix(b.c->ctx, b.diag, "lower a ring's depth or stage less at a time");

@@ -43,17 +43,18 @@ static void refuse_access(ParCheck *c, const Op *op, const Place *p, Value *v,
 {
     const char *suffix = "";
     if (p->callee)
-        suffix = arena_printf(c->m->arena,
-                              " (in call to %s with instr-tl %s)", p->callee,
-                              p->timeline);
-    Diag *d = pc_error(c, op, "permission", "%s: %s does not allow %s in a "
-                       "scope using %s%s", par_text_value(v),
+        suffix = arena_printf(c->m->arena, " (in call to %s with instr-tl %s)",
+                              p->callee, p->timeline);
+    Diag *d = pc_error(c, op, "permission",
+                       "%s: %s does not allow %s in a "
+                       "scope using %s%s",
+                       par_text_value(v),
                        par_text_mem(c->m, value_root(v)->type->mem), what,
                        scope_text(p), suffix);
-    diag_fix(c->ctx, d, p->cuda
-                            ? "use a memory of the device, or copy it first"
-                            : "touch it in a device function, or through an "
-                              "instruction of the stream");
+    diag_fix(c->ctx, d,
+             p->cuda ? "use a memory of the device, or copy it first"
+                     : "touch it in a device function, or through an "
+                       "instruction of the stream");
 }
 
 static void check_access(ParCheck *c, const Op *op, const Place *p,
@@ -76,12 +77,13 @@ static void check_grid_window(ParCheck *c, const Op *op, const Access *a)
     const Mem *mem = pc_mem(c, a->base);
     if (mem && mem->family == MEMF_grid_constant &&
         a->base->type->kind == TK_window)
-        pc_error(c, op, "memory", "%s: %s cannot be a window inside a device "
-                 "function", par_text_value(a->base),
-                 par_text_mem(c->m, mem->ref));
+        pc_error(c, op, "memory",
+                 "%s: %s cannot be a window inside a device "
+                 "function",
+                 par_text_value(a->base), par_text_mem(c->m, mem->ref));
 }
 
-/* ---- plain statements ------------------------------------------------------------ */
+/* ---- plain statements --------------------------------------------------- */
 
 static void check_scalar(ParCheck *c, const Op *op, const Access *a, bool write)
 {
@@ -89,8 +91,7 @@ static void check_scalar(ParCheck *c, const Op *op, const Access *a, bool write)
     if (!mem || (write ? mem->scalar_write : mem->scalar_read))
         return;
     Diag *d = pc_error(c, op, "permission", "%s: %s does not allow scalar %s",
-                       par_text_value(a->base),
-                       par_text_mem(c->m, mem->ref),
+                       par_text_value(a->base), par_text_mem(c->m, mem->ref),
                        write ? "writes" : "reads");
     diag_fix(c->ctx, d, "use an instruction of the library on it");
 }
@@ -102,19 +103,21 @@ static void check_mutate_unit(ParCheck *c, const Op *op, const Access *a)
     if (!mem || !threads || !mem->scalar_write)
         return;
     const UnitRef *unit =
-        mem->mutate_unit
-            ? mem->mutate_unit
-            : unitref_get(c->ctx, 1, "standalone_thread", 0, NULL);
+        mem->mutate_unit ? mem->mutate_unit
+                         : unitref_get(c->ctx, 1, "standalone_thread", 0, NULL);
     const char *why;
     if (par_matches_unit(c->pi, op, unit, &why))
         return;
-    Diag *d = pc_error(c, op, "unit", "write to %s (%s) must be executed by "
-                       "%s, found %lld threads: %s",
-                       par_text_mem(c->m, mem->ref), par_text_value(a->base),
-                       par_text_unit(c->m, unit),
-                       (long long)threads->threads, why);
-    diag_fix(c->ctx, d, "put the statement in a loop `for t in "
-             "cuda_threads(0, n, unit=%s)`", par_text_unit(c->m, unit));
+    Diag *d =
+        pc_error(c, op, "unit",
+                 "write to %s (%s) must be executed by "
+                 "%s, found %lld threads: %s",
+                 par_text_mem(c->m, mem->ref), par_text_value(a->base),
+                 par_text_unit(c->m, unit), (long long)threads->threads, why);
+    diag_fix(c->ctx, d,
+             "put the statement in a loop `for t in "
+             "cuda_threads(0, n, unit=%s)`",
+             par_text_unit(c->m, unit));
 }
 
 static void check_statement(ParCheck *c, const Op *op, const Place *p)
@@ -133,7 +136,7 @@ static void check_statement(ParCheck *c, const Op *op, const Place *p)
         check_mutate_unit(c, op, a);
 }
 
-/* ---- instructions ----------------------------------------------------------------- */
+/* ---- instructions ------------------------------------------------------- */
 
 static bool starts_with(const char *s, const char *prefix)
 {
@@ -144,11 +147,12 @@ static void check_instr_unit(ParCheck *c, const Op *op, const Instr *in)
 {
     const ThreadSet *threads = par_threads(c->pi, op);
     const char *why;
-    if (!threads || !in->unit ||
-        par_matches_unit(c->pi, op, in->unit, &why))
+    if (!threads || !in->unit || par_matches_unit(c->pi, op, in->unit, &why))
         return;
-    Diag *d = pc_error(c, op, "unit", "wrong collective unit (need %s) for "
-                       "%s: %s", par_text_unit(c->m, in->unit), in->name, why);
+    Diag *d = pc_error(c, op, "unit",
+                       "wrong collective unit (need %s) for "
+                       "%s: %s",
+                       par_text_unit(c->m, in->unit), in->name, why);
     diag_fix(c->ctx, d, "call it in a scope of one %s",
              par_text_unit(c->m, in->unit));
 }
@@ -164,15 +168,16 @@ static void check_instr(ParCheck *c, const Op *op, const Place *outer)
     p.callee = in->name;
     p.timeline = in->timeline;
     if (starts_with(in->timeline, "cpu_") == outer->cuda) {
-        pc_error(c, op, "scope", "%s with instr-tl %s is not allowed in scope "
-                 "using %s", in->name, in->timeline, scope_text(outer));
+        pc_error(c, op, "scope",
+                 "%s with instr-tl %s is not allowed in scope "
+                 "using %s",
+                 in->name, in->timeline, scope_text(outer));
         return;
     }
     for (unsigned i = 0; i < op->n_operands && i < in->n_params; i++) {
         if (op->operands[i].kind != OPND_access)
             continue;
-        check_access(c, op, &p, op->operands[i].u.access,
-                     in->params[i].flags);
+        check_access(c, op, &p, op->operands[i].u.access, in->params[i].flags);
         if (p.cuda)
             check_grid_window(c, op, op->operands[i].u.access);
     }
@@ -180,7 +185,7 @@ static void check_instr(ParCheck *c, const Op *op, const Place *outer)
         check_instr_unit(c, op, in);
 }
 
-/* ---- allocations and windows ----------------------------------------------------------- */
+/* ---- allocations and windows -------------------------------------------- */
 
 static void check_alloc(ParCheck *c, const Op *op, const Place *p)
 {
@@ -189,17 +194,21 @@ static void check_alloc(ParCheck *c, const Op *op, const Place *p)
     if (!mem)
         return;
     if (!(permission(mem->family, p) & PERM_c)) {
-        Diag *d = pc_error(c, op, "permission", "%s: %s cannot be allocated in "
-                           "a scope using %s", par_text_value(v),
-                           par_text_mem(c->m, mem->ref), scope_text(p));
-        diag_fix(c->ctx, d, p->cuda ? "allocate it outside of the device "
-                                      "function"
-                                    : "allocate it in the task of a device "
-                                      "function");
+        Diag *d = pc_error(c, op, "permission",
+                           "%s: %s cannot be allocated in "
+                           "a scope using %s",
+                           par_text_value(v), par_text_mem(c->m, mem->ref),
+                           scope_text(p));
+        diag_fix(c->ctx, d,
+                 p->cuda ? "allocate it outside of the device "
+                           "function"
+                         : "allocate it in the task of a device "
+                           "function");
     } else if (mem->family == MEMF_global && !v->type->rank) {
-        pc_error(c, op, "memory", "%s: %s does not allow access to a scalar "
-                 "allocation; use a tensor of one element", par_text_value(v),
-                 par_text_mem(c->m, mem->ref));
+        pc_error(c, op, "memory",
+                 "%s: %s does not allow access to a scalar "
+                 "allocation; use a tensor of one element",
+                 par_text_value(v), par_text_mem(c->m, mem->ref));
     }
 }
 
@@ -209,12 +218,14 @@ static void check_window(ParCheck *c, const Op *op, const Place *p)
     const Value *base = op->operands[0].u.access->base;
     if (v->type->kind != TK_map || base->type->kind == TK_map || !p->cuda)
         return;
-    pc_error(c, op, "permission", "%s: %s cannot be constructed in a scope "
-             "using %s", par_text_value(v), par_text_mem(c->m, v->type->mem),
+    pc_error(c, op, "permission",
+             "%s: %s cannot be constructed in a scope "
+             "using %s",
+             par_text_value(v), par_text_mem(c->m, v->type->mem),
              scope_text(p));
 }
 
-/* ---- constructs of one side ------------------------------------------------------------------ */
+/* ---- constructs of one side --------------------------------------------- */
 
 static void check_host_loop(ParCheck *c, const Op *op)
 {
@@ -222,15 +233,18 @@ static void check_host_loop(ParCheck *c, const Op *op)
     if (!strcmp(mode, "threads") || !strcmp(mode, "tasks")) {
         const char *name =
             var_get(c->m->exprs, op->blocks[0]->args[0].var)->name;
-        Diag *d = pc_error(c, op, "loop", "unexpected loop mode cuda_%s in %s "
-                           "loop", mode, name ? name : "_");
+        Diag *d = pc_error(c, op, "loop",
+                           "unexpected loop mode cuda_%s in %s "
+                           "loop",
+                           mode, name ? name : "_");
         diag_fix(c->ctx, d, "put it in a CudaDeviceFunction");
     }
 }
 
 static void check_device_call(ParCheck *c, const Op *op)
 {
-    Diag *d = pc_error(c, op, "scope", "%s is no instruction and cannot be "
+    Diag *d = pc_error(c, op, "scope",
+                       "%s is no instruction and cannot be "
                        "called in a device function",
                        op_attr_str(op, "callee", "_"));
     diag_fix(c->ctx, d, "inline the call");
@@ -238,8 +252,10 @@ static void check_device_call(ParCheck *c, const Op *op)
 
 static void refuse_on_host(ParCheck *c, const Op *op, const char *what)
 {
-    Diag *d = pc_error(c, op, "scope", "%s is not allowed in a scope using "
-                       "cpu_in_order", what);
+    Diag *d = pc_error(c, op, "scope",
+                       "%s is not allowed in a scope using "
+                       "cpu_in_order",
+                       what);
     diag_fix(c->ctx, d, "put it in a CudaDeviceFunction");
 }
 

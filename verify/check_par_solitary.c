@@ -36,7 +36,8 @@ static void check_extents(ParCheck *c, const Op *op, const Mem *mem)
             continue;
         if (!a->first_use)
             return;
-        pc_error(c, op, "barrier", "%s: %s expected all dimensions to be "
+        pc_error(c, op, "barrier",
+                 "%s: %s expected all dimensions to be "
                  "distributed, dimension %u is %s and is not",
                  par_text_value(op->results[0]), par_text_mem(c->m, mem->ref),
                  i, par_text_affine(c->m, op->results[0]->shape[i]));
@@ -50,13 +51,16 @@ static void check_alone(ParCheck *c, const Op *op, const Mem *mem,
     const Live *other = find_kind(live, mem->barrier);
     if (!other)
         return;
-    Diag *d = pc_error(c, op, "barrier", "%s and %s are live together: %s has "
-                       "one hidden counter", par_text_value(op->results[0]),
+    Diag *d = pc_error(c, op, "barrier",
+                       "%s and %s are live together: %s has "
+                       "one hidden counter",
+                       par_text_value(op->results[0]),
                        par_text_value(other->alloc->results[0]),
                        par_text_mem(c->m, mem->ref));
     diag_note(c->ctx, d, other->alloc->loc, "%s is allocated here",
               par_text_value(other->alloc->results[0]));
-    diag_fix(c->ctx, d, "await the first before the second is allocated, or "
+    diag_fix(c->ctx, d,
+             "await the first before the second is allocated, or "
              "use one barrier for both");
 }
 
@@ -66,7 +70,8 @@ static void check_cluster_fence(ParCheck *c, const Op *op, const Live *live)
     const Live *other = find_kind(live, BARRIER_cluster);
     if (!other || !t || t->kind != THREADS_cluster)
         return;
-    Diag *d = pc_error(c, op, "fence", "a Fence of the whole cluster while %s "
+    Diag *d = pc_error(c, op, "fence",
+                       "a Fence of the whole cluster while %s "
                        "(%s) is live: both use the cluster's one barrier",
                        par_text_value(other->alloc->results[0]),
                        par_text_mem(c->m, other->mem->ref));

@@ -24,8 +24,10 @@ static bool within(const SyncCheck *s, const char *outer)
 
 static void refuse(const SyncCheck *s, const char *which, const char *why)
 {
-    Diag *d = pc_error(s->c, s->op, "fence", "%s: %s sync-tl %s not supported "
-                       "(%s)", s->what, which, s->name, why);
+    Diag *d = pc_error(s->c, s->op, "fence",
+                       "%s: %s sync-tl %s not supported "
+                       "(%s)",
+                       s->what, which, s->name, why);
     diag_fix(s->c->ctx, d, "choose another timeline for the %s argument",
              !strcmp(which, "first") ? "first" : "second");
 }
@@ -53,7 +55,7 @@ static bool is_wgmma(const char *name)
     return !strncmp(name, "wgmma", 5);
 }
 
-/* ---- the rules that Fence and cluster sync share ------------------------------------------- */
+/* ---- the rules that Fence and cluster sync share ------------------------ */
 
 static bool check_fence_first(const SyncCheck *s)
 {
@@ -68,32 +70,37 @@ static void check_fence_second(const SyncCheck *s)
     if (within(s, "cuda_in_order"))
         return;
     if (within(s, "Sm80_generic"))
-        refuse(s, "second", "Sm80_cp_async not supported as second sync-tl; "
-                            "use cuda_in_order");
+        refuse(s, "second",
+               "Sm80_cp_async not supported as second sync-tl; "
+               "use cuda_in_order");
     else if (!within(s, "cuda_generic_and_async_proxy"))
         refuse(s, "second", "at most cuda_generic_and_async_proxy");
 }
 
-/* ---- Fence ------------------------------------------------------------------------------------ */
+/* ---- Fence -------------------------------------------------------------- */
 
 static void check_wgmma_fence(ParCheck *c, const Op *op)
 {
     const char *second = op_attr_str(op, "second", "");
     if (strcmp(second, "wgmma_fence_2")) {
-        Diag *d = pc_error(c, op, "fence", "wgmma fence needs second sync-tl "
-                           "wgmma_fence_2, found %s", second);
+        Diag *d = pc_error(c, op, "fence",
+                           "wgmma fence needs second sync-tl "
+                           "wgmma_fence_2, found %s",
+                           second);
         diag_fix(c->ctx, d, "write Fence(wgmma_fence_1, wgmma_fence_2)");
     }
     const char *why;
     const ThreadSet *t = par_threads(c->pi, op);
-    if (!t || par_matches_unit(c->pi, op,
-                               unitref_get(c->ctx, 1, "cuda_warpgroup", 0,
-                                           NULL), &why))
+    if (!t ||
+        par_matches_unit(
+            c->pi, op, unitref_get(c->ctx, 1, "cuda_warpgroup", 0, NULL), &why))
         return;
-    Diag *d = pc_error(c, op, "fence", "wgmma fence must be executed by a "
+    Diag *d = pc_error(c, op, "fence",
+                       "wgmma fence must be executed by a "
                        "warpgroup (128 threads), found %lld: %s",
                        (long long)t->threads, why);
-    diag_fix(c->ctx, d, "put it in `for w in cuda_threads(0, n, "
+    diag_fix(c->ctx, d,
+             "put it in `for w in cuda_threads(0, n, "
              "unit=cuda_warpgroup)`");
 }
 
@@ -102,13 +109,15 @@ static void check_fence_threads(ParCheck *c, const Op *op)
     const ThreadSet *t = par_threads(c->pi, op);
     if (!t || (t->kind != THREADS_other && t->kind != THREADS_ctas))
         return;
-    Diag *d = pc_error(c, op, "fence", "Fence collective unit matched no known "
+    Diag *d = pc_error(c, op, "fence",
+                       "Fence collective unit matched no known "
                        "case: %lld threads of %lld CTAs%s",
                        (long long)t->threads, (long long)t->ctas,
                        t->kind == THREADS_ctas ? ""
                        : t->contiguous         ? ", not aligned to warps"
                                                : ", not contiguous");
-    diag_fix(c->ctx, d, "a Fence is executed by one thread, by whole warps "
+    diag_fix(c->ctx, d,
+             "a Fence is executed by one thread, by whole warps "
              "that are neighbours in one CTA, or by the whole cluster");
 }
 
@@ -126,32 +135,34 @@ static void check_fence(ParCheck *c, const Op *op)
         check_fence_second(&second);
 }
 
-/* ---- mbarriers ---------------------------------------------------------------------------------- */
+/* ---- mbarriers ---------------------------------------------------------- */
 
 static void check_mbarrier_arrive(const SyncCheck *s)
 {
     if (within(s, "Sm80_cp_async")) {
         const ParSync *sync = par_sync(s->c->pi, s->op);
         if (sync && sync->n_xor > 1)
-            pc_error(s->c, s->op, "fence", "%s: an Arrive with Sm80_cp_async "
-                     "must be within 1 CTA, this one reaches %u", s->what,
-                     sync->n_xor);
+            pc_error(s->c, s->op, "fence",
+                     "%s: an Arrive with Sm80_cp_async "
+                     "must be within 1 CTA, this one reaches %u",
+                     s->what, sync->n_xor);
         return;
     }
     if (within(s, "cuda_in_order"))
         return;
     if (within(s, "tma_to_smem_async"))
-        refuse(s, "first", "use cuda_temporal, and add trailing barriers to "
-                           "TMA instrs");
+        refuse(s, "first",
+               "use cuda_temporal, and add trailing barriers to "
+               "TMA instrs");
     else
-        refuse(s, "first", "an mbarrier waits for cuda_in_order or "
-                           "Sm80_cp_async");
+        refuse(s, "first",
+               "an mbarrier waits for cuda_in_order or "
+               "Sm80_cp_async");
 }
 
 static void check_mbarrier_await(const SyncCheck *s)
 {
-    if (within(s, "cuda_in_order") ||
-        within(s, "cuda_generic_and_async_proxy"))
+    if (within(s, "cuda_in_order") || within(s, "cuda_generic_and_async_proxy"))
         return;
     if (is_wgmma(s->name))
         refuse(s, "second", "consider cuda_generic_and_async_proxy");
@@ -161,7 +172,7 @@ static void check_mbarrier_await(const SyncCheck *s)
         refuse(s, "second", "at most cuda_generic_and_async_proxy");
 }
 
-/* ---- commit groups ------------------------------------------------------------------------------- */
+/* ---- commit groups ------------------------------------------------------ */
 
 typedef struct GroupRule {
     BarrierKind kind;
@@ -185,9 +196,10 @@ static void check_group_arrive(const SyncCheck *s, const GroupRule *r)
     const char *other = "";
     for (unsigned i = 0; i < GROUP_RULES; i++)
         if (within(s, group_rules[i].first))
-            other = arena_printf(s->c->m->arena, "; %s expects barrier "
-                                 "mechanism %s", s->name,
-                                 group_rules[i].mechanism);
+            other = arena_printf(s->c->m->arena,
+                                 "; %s expects barrier "
+                                 "mechanism %s",
+                                 s->name, group_rules[i].mechanism);
     pc_error(s->c, s->op, "fence", "%s: wrong first sync-tl %s, expected %s%s",
              s->what, s->name, r->first, other);
 }
@@ -195,11 +207,13 @@ static void check_group_arrive(const SyncCheck *s, const GroupRule *r)
 static void check_group_await(const SyncCheck *s, const GroupRule *r)
 {
     if (!within(s, r->second))
-        pc_error(s->c, s->op, "fence", "%s: wrong second sync-tl %s, expected "
-                 "at most %s", s->what, s->name, r->second);
+        pc_error(s->c, s->op, "fence",
+                 "%s: wrong second sync-tl %s, expected "
+                 "at most %s",
+                 s->what, s->name, r->second);
 }
 
-/* ---- Arrive and Await ------------------------------------------------------------------------------ */
+/* ---- Arrive and Await --------------------------------------------------- */
 
 static const GroupRule *rule_of(BarrierKind kind)
 {
@@ -220,8 +234,8 @@ static void check_split(ParCheck *c, const Op *op)
     bool arrive = op->code == OP_par_arrive;
     SyncCheck s = { .c = c, .op = op };
     s.what = arena_printf(c->m->arena, "%s %s (%s)",
-                          arrive ? "Arrive on" : "Await of",
-                          par_text_value(v), par_text_mem(c->m, mem->ref));
+                          arrive ? "Arrive on" : "Await of", par_text_value(v),
+                          par_text_mem(c->m, mem->ref));
     if (!read_timeline(&s, arrive ? "first" : "second",
                        arrive ? "first" : "second"))
         return;
@@ -240,7 +254,7 @@ static void check_split(ParCheck *c, const Op *op)
         check_fence_second(&s);
 }
 
-/* ---- named barriers --------------------------------------------------------------------------------- */
+/* ---- named barriers ----------------------------------------------------- */
 
 /* Fences by parts of a CTA, each set of warps with a barrier of its own. */
 typedef struct NamedBarriers {
@@ -278,9 +292,10 @@ static bool check_named(Op *op, void *user)
     NamedBarriers n = { .c = user };
     op_walk(op, count_named, &n);
     if (n.total > MAX_NAMED_BARRIERS)
-        pc_error(n.c, op, "fence", "Fences by parts of a CTA need %lld named "
-                 "barriers, at most %d there are", (long long)n.total,
-                 MAX_NAMED_BARRIERS);
+        pc_error(n.c, op, "fence",
+                 "Fences by parts of a CTA need %lld named "
+                 "barriers, at most %d there are",
+                 (long long)n.total, MAX_NAMED_BARRIERS);
     return false;
 }
 

@@ -27,9 +27,10 @@ static const char *tensor_name(const ExprNames *n, const void *value)
 
 static const char *witness_text(SeqCheck *c, const Proof *p)
 {
-    ExprNames names = { .var = var_name, .tensor = tensor_name, .user = c->m,
-                        .exo = true };
-    StrBuf b = {0};
+    ExprNames names = {
+        .var = var_name, .tensor = tensor_name, .user = c->m, .exo = true
+    };
+    StrBuf b = { 0 };
     proof_witness(&b, c->m->exprs, p, &names);
     const char *text = arena_strdup(ctx_arena(c->ctx), strbuf_text(&b));
     strbuf_free(&b);
@@ -51,9 +52,9 @@ void sc_answer(SeqCheck *c, const Op *at, const Proof *p, const char *code,
         return;
     }
     if (!c->unknown)
-        c->unknown = arena_printf(ctx_arena(c->ctx), "line %u: %s (%s)",
-                                  at->loc.line, text,
-                                  p->reason ? p->reason : "not decided");
+        c->unknown =
+            arena_printf(ctx_arena(c->ctx), "line %u: %s (%s)", at->loc.line,
+                         text, p->reason ? p->reason : "not decided");
 }
 
 void sc_require(SeqCheck *c, const Op *at, const Facts *f, const Cond *cond,
@@ -78,15 +79,16 @@ static bool check_calls(Op *op, void *user)
 
 CheckResult check_seq(Ctx *ctx, Module *m, Op *proc, Prover *prover)
 {
-    SeqCheck c = { .ctx = ctx, .m = m, .proc = proc, .prover = prover,
-                   .ok = true };
+    SeqCheck c = {
+        .ctx = ctx, .m = m, .proc = proc, .prover = prover, .ok = true
+    };
     check_seq_types(&c);
     check_seq_bounds(&c, proc, &(BoundsScope){ 0 });
     op_walk(proc, check_calls, &c);
     return (CheckResult){
         .check = "check-seq",
         .proc = op_attr_str(proc, "name", "_"),
-        .verdict = !c.ok      ? VERDICT_refuted
+        .verdict = !c.ok       ? VERDICT_refuted
                    : c.unknown ? VERDICT_unknown
                                : VERDICT_proved,
         .scope = "all sizes",

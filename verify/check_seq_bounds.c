@@ -22,9 +22,9 @@ static Facts *facts_at(SeqCheck *c, Op *op, const BoundsScope *s)
 
 static const char *call_suffix(SeqCheck *c, const BoundsScope *s)
 {
-    return s->in_call ? arena_printf(c->m->arena, " (in call to %s)",
-                                     s->in_call)
-                      : "";
+    return s->in_call
+               ? arena_printf(c->m->arena, " (in call to %s)", s->in_call)
+               : "";
 }
 
 static void check_dim(SeqCheck *c, const Op *at, const Facts *f,
@@ -37,8 +37,10 @@ static void check_dim(SeqCheck *c, const Op *at, const Facts *f,
     if (p.answer == PROVE_yes)
         return;
     sc_answer(c, at, &p, "bounds",
-              arena_printf(c->m->arena, "%s is out of bounds: idx[%u] must be "
-                           "within 0 and %s%s", par_text_access(c->m, a), i,
+              arena_printf(c->m->arena,
+                           "%s is out of bounds: idx[%u] must be "
+                           "within 0 and %s%s",
+                           par_text_access(c->m, a), i,
                            par_text_affine(c->m, a->base->shape[i]), suffix));
 }
 

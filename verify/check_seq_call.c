@@ -13,8 +13,8 @@ typedef struct Call {
     SeqCheck *c;
     Op *op;
     const char *name;
-    const Op *body; /* ctl.proc of the callee */
-    Module *from;   /* module of the body */
+    const Op *body;     /* ctl.proc of the callee */
+    Module *from;       /* module of the body */
     const Instr *instr; /* NULL: a procedure */
     unsigned n_args;
     CloneMap *map;
@@ -26,12 +26,12 @@ typedef struct Call {
 static const char *param_name(const Call *k, unsigned i)
 {
     const BlockArg *a = &k->body->blocks[0]->args[i];
-    const char *n = a->value ? a->value->name
-                             : var_get(k->from->exprs, a->var)->name;
+    const char *n =
+        a->value ? a->value->name : var_get(k->from->exprs, a->var)->name;
     return n ? n : "_";
 }
 
-/* ---- arguments ------------------------------------------------------------------ */
+/* ---- arguments ---------------------------------------------------------- */
 
 static bool is_whole_tensor(const Access *a)
 {
@@ -52,9 +52,8 @@ static void assume_strides(Call *k, const Value *w, const Access *a)
     unsigned n = 0;
     for (unsigned i = 0; i < a->rank; i++)
         if (a->dims[i].kind == DIM_interval) {
-            const Cond *same =
-                cond_cmp(x, CMP_eq, affine_stride(x, w, n++),
-                         affine_stride(x, a->base, i));
+            const Cond *same = cond_cmp(x, CMP_eq, affine_stride(x, w, n++),
+                                        affine_stride(x, a->base, i));
             facts_assume(k->strides, same);
             facts_assume(k->facts, same);
         }
@@ -71,8 +70,7 @@ static Value *argument_window(Call *k, Access *a, const Value *param)
     bool map = a->base->type->kind == TK_map;
     Value *v = op_set_result(m, w, 0,
                              type_tensor(k->c->ctx, map ? TK_map : TK_window,
-                                         a->base->type->elem,
-                                         param->type->rank,
+                                         a->base->type->elem, param->type->rank,
                                          a->base->type->mem),
                              param->name);
     unsigned n = 0;
@@ -144,7 +142,7 @@ static bool map_argument(Call *k, unsigned i)
     return true;
 }
 
-/* ---- shapes and sizes ---------------------------------------------------------------- */
+/* ---- shapes and sizes --------------------------------------------------- */
 
 static void check_shape(Call *k, unsigned i)
 {
@@ -161,7 +159,8 @@ static void check_shape(Call *k, unsigned i)
         if (p.answer == PROVE_yes)
             continue;
         sc_answer(k->c, k->op, &p, "shape",
-                  arena_printf(k->c->m->arena, "argument %s of %s: dimension "
+                  arena_printf(k->c->m->arena,
+                               "argument %s of %s: dimension "
                                "%u must be %s, found %s in %s",
                                param_name(k, i), k->name, n - 1,
                                par_text_affine(k->c->m, want),
@@ -181,11 +180,10 @@ static void check_size(Call *k, unsigned i)
     sc_require(k->c, k->op, k->facts,
                cond_cmp(x, CMP_gt, o->u.index, affine_const(x, 0)), "size",
                "argument %s of %s: the size %s must be positive",
-               param_name(k, i), k->name,
-               par_text_affine(k->c->m, o->u.index));
+               param_name(k, i), k->name, par_text_affine(k->c->m, o->u.index));
 }
 
-/* ---- preconditions -------------------------------------------------------------------- */
+/* ---- preconditions ------------------------------------------------------ */
 
 static const char *cond_text(Call *k, const Cond *c);
 
@@ -199,8 +197,10 @@ static void check_preconditions(Call *k)
         if (p.answer == PROVE_yes)
             continue;
         const char *text =
-            arena_printf(k->c->m->arena, "precondition of %s does not hold: "
-                         "%s", k->name, c ? cond_text(k, c) : "overflow");
+            arena_printf(k->c->m->arena,
+                         "precondition of %s does not hold: "
+                         "%s",
+                         k->name, c ? cond_text(k, c) : "overflow");
         unsigned before = ctx_error_count(k->c->ctx);
         sc_answer(k->c, k->op, &p, "precondition", text);
         if (ctx_error_count(k->c->ctx) > before && op->loc.file)
@@ -224,16 +224,17 @@ static const char *tensor_text(const ExprNames *n, const void *value)
 
 static const char *cond_text(Call *k, const Cond *c)
 {
-    ExprNames names = { .var = var_text, .tensor = tensor_text, .user = k,
-                        .exo = true };
-    StrBuf b = {0};
+    ExprNames names = {
+        .var = var_text, .tensor = tensor_text, .user = k, .exo = true
+    };
+    StrBuf b = { 0 };
     cond_print(&b, k->c->m->exprs, c, &names, 0);
     const char *text = arena_strdup(k->c->m->arena, strbuf_text(&b));
     strbuf_free(&b);
     return text;
 }
 
-/* ---- aliasing ---------------------------------------------------------------------------- */
+/* ---- aliasing ----------------------------------------------------------- */
 
 typedef struct WriteSearch {
     const Module *m;
@@ -287,8 +288,7 @@ static bool is_written(const Call *k, unsigned i)
     if (k->instr)
         return i < k->instr->n_params &&
                (k->instr->params[i].flags & (ACC_WRITE | ACC_REDUCE));
-    return param_is_written(k->from, k->body,
-                            k->body->blocks[0]->args[i].value,
+    return param_is_written(k->from, k->body, k->body->blocks[0]->args[i].value,
                             MAX_CALL_DEPTH);
 }
 
@@ -317,10 +317,11 @@ static void check_pair(Call *k, unsigned i, unsigned j)
     Proof p = prove_disjoint(k->c->prover, k->facts, a, b);
     if (p.answer == PROVE_yes)
         return;
-    const char *text =
-        arena_printf(m->arena, "arguments %s and %s of %s share the buffer %s "
-                     "and one is written", param_name(k, i),
-                     param_name(k, j), k->name, par_text_value(a->base));
+    const char *text = arena_printf(
+        m->arena,
+        "arguments %s and %s of %s share the buffer %s "
+        "and one is written",
+        param_name(k, i), param_name(k, j), k->name, par_text_value(a->base));
     sc_answer(k->c, k->op, &p, "alias", text);
 }
 
@@ -333,7 +334,7 @@ static void check_aliases(Call *k)
                 check_pair(k, i, j);
 }
 
-/* ---- the body ------------------------------------------------------------------------------ */
+/* ---- the body ----------------------------------------------------------- */
 
 /* Roots that this instruction may touch out of bounds. */
 static unsigned spared_roots(Call *k, Value **out)
@@ -356,8 +357,11 @@ static bool check_inner_calls(Op *op, void *user)
 static void check_body(Call *k)
 {
     Value **spared = ARENA_ARRAY(k->c->m->arena, Value *, k->n_args);
-    BoundsScope s = { .at = k->op, .in_call = k->name, .extra = k->strides,
-                      .n_spared = spared_roots(k, spared), .spared = spared };
+    BoundsScope s = { .at = k->op,
+                      .in_call = k->name,
+                      .extra = k->strides,
+                      .n_spared = spared_roots(k, spared),
+                      .spared = spared };
     block_clone_into(k->map, k->body->blocks[0], k->block);
     for (Op *op = k->block->first; op; op = op->next) {
         if (op->code == OP_ctl_assert)
@@ -374,8 +378,7 @@ static bool windows_fit(Call *k)
     for (unsigned i = 0; i < k->n_args; i++) {
         if (k->op->operands[i].kind != OPND_access)
             continue;
-        const Access *a =
-            access_compose(k->c->m, k->op->operands[i].u.access);
+        const Access *a = access_compose(k->c->m, k->op->operands[i].u.access);
         for (unsigned d = 0; d < a->rank; d++) {
             const Affine *len = a->dims[d].kind == DIM_interval
                                     ? a->dims[d].len
@@ -389,7 +392,7 @@ static bool windows_fit(Call *k)
     return true;
 }
 
-/* ---- the call ------------------------------------------------------------------------------- */
+/* ---- the call ----------------------------------------------------------- */
 
 static bool find_callee(Call *k)
 {

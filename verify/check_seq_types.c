@@ -28,16 +28,16 @@ static void check_literal(SeqCheck *c, const Op *op)
     double v = p->kind == PARAM_float ? p->f : (double)p->i;
     bool fits = true;
     if (scalar_info(t)->kind == SK_SINT || scalar_info(t)->kind == SK_UINT)
-        fits = v == floor(v) && v >= (double)int_min(t) &&
-               v <= (double)int_max(t);
+        fits =
+            v == floor(v) && v >= (double)int_min(t) && v <= (double)int_max(t);
     else if (scalar_type_is_float(t))
         fits = isinf(v) || (isfinite(scalar_round(t, v)) &&
                             (!scalar_info(t)->saturates ||
                              fabs(v) <= fabs(scalar_round(t, INFINITY))));
     if (fits)
         return;
-    Diag *d = sc_error(c, op, "type", "the literal %g is out of range of %s",
-                       v, scalar_type_name(t));
+    Diag *d = sc_error(c, op, "type", "the literal %g is out of range of %s", v,
+                       scalar_type_name(t));
     diag_fix(c->ctx, d, "use a value that %s holds, or a wider type",
              scalar_type_name(t));
 }
@@ -55,10 +55,11 @@ static void check_element(SeqCheck *c, const Op *op, const char *callee,
 {
     if (a->base->type->elem == want || want == TY_R)
         return;
-    sc_error(c, op, "type", "argument %s of %s: expected elements of type %s, "
-             "found %s of %s", param, callee, scalar_type_name(want),
-             scalar_type_name(a->base->type->elem),
-             par_text_access(c->m, a));
+    sc_error(c, op, "type",
+             "argument %s of %s: expected elements of type %s, "
+             "found %s of %s",
+             param, callee, scalar_type_name(want),
+             scalar_type_name(a->base->type->elem), par_text_access(c->m, a));
 }
 
 static void check_instr_arg(SeqCheck *c, const Op *op, const Instr *in,
@@ -69,18 +70,22 @@ static void check_instr_arg(SeqCheck *c, const Op *op, const Instr *in,
     bool control = o->kind == OPND_index || o->kind == OPND_cond;
     if (p->is_index != control) {
         sc_error(c, op, "type", "argument %s of %s: expected %s", p->name,
-                 in->name, p->is_index ? "a control expression"
-                                       : "a tensor, window or variable");
+                 in->name,
+                 p->is_index ? "a control expression"
+                             : "a tensor, window or variable");
         return;
     }
     if (control || o->kind != OPND_access)
         return;
     unsigned rank = count_intervals(o->u.access);
     if (rank != p->rank) {
-        Diag *d = sc_error(c, op, "type", "argument %s of %s: expected %u "
-                           "intervals, found %u in %s", p->name, in->name,
-                           p->rank, rank, par_text_access(c->m, o->u.access));
-        diag_fix(c->ctx, d, "an interval `lo:hi` keeps a dimension, a point "
+        Diag *d = sc_error(c, op, "type",
+                           "argument %s of %s: expected %u "
+                           "intervals, found %u in %s",
+                           p->name, in->name, p->rank, rank,
+                           par_text_access(c->m, o->u.access));
+        diag_fix(c->ctx, d,
+                 "an interval `lo:hi` keeps a dimension, a point "
                  "drops it");
         return;
     }
@@ -120,8 +125,10 @@ static void check_call(SeqCheck *c, const Op *op)
                       o->u.access);
         if (v->type->kind == TK_tensor && v->type->rank &&
             value_root(o->u.access->base) != o->u.access->base)
-            sc_error(c, op, "type", "argument %s of %s: expected a tensor, "
-                     "found the window %s", par_text_value(v), name,
+            sc_error(c, op, "type",
+                     "argument %s of %s: expected a tensor, "
+                     "found the window %s",
+                     par_text_value(v), name,
                      par_text_value(o->u.access->base));
     }
 }

@@ -9,14 +9,16 @@
 #define MAX_BLOCK_DIM 1024
 #define MAX_CLUSTER_DIM 16
 
-/* ---- dimensions --------------------------------------------------------------- */
+/* ---- dimensions --------------------------------------------------------- */
 
 static bool read_block_dim(ParInfo *pi, Op *op, int64_t *out)
 {
     const Param *p = op_attr_param(op, "blockDim");
     if (!p || p->kind != PARAM_int || p->i < 1 || p->i % 32) {
-        par_error(pi, op, "device", "blockDim must be a positive multiple of "
-                  "32, found %s", par_text_param(pi->m, p));
+        par_error(pi, op, "device",
+                  "blockDim must be a positive multiple of "
+                  "32, found %s",
+                  par_text_param(pi->m, p));
         return false;
     }
     *out = p->i;
@@ -30,8 +32,10 @@ static bool read_cluster_dim(ParInfo *pi, Op *op, int64_t *out)
         return true;
     const Param *p = op_attr_param(op, "clusterDim");
     if (!p || p->kind != PARAM_int || p->i < 1 || (p->i & (p->i - 1))) {
-        par_error(pi, op, "device", "clusterDim must be a power of two, found "
-                  "%s", par_text_param(pi->m, p));
+        par_error(pi, op, "device",
+                  "clusterDim must be a power of two, found "
+                  "%s",
+                  par_text_param(pi->m, p));
         return false;
     }
     *out = p->i;
@@ -46,8 +50,10 @@ static bool check_limits(ParInfo *pi, Op *op, const ParDevice *d)
         return false;
     }
     if (d->cluster_dim > MAX_CLUSTER_DIM) {
-        par_error(pi, op, "device", "clusterDim must be at most %d, found "
-                  "%lld", MAX_CLUSTER_DIM, (long long)d->cluster_dim);
+        par_error(pi, op, "device",
+                  "clusterDim must be at most %d, found "
+                  "%lld",
+                  MAX_CLUSTER_DIM, (long long)d->cluster_dim);
         return false;
     }
     const Param *p = op_attr_param(op, "blocks_per_sm");
@@ -59,7 +65,7 @@ static bool check_limits(ParInfo *pi, Op *op, const ParDevice *d)
     return true;
 }
 
-/* ---- warp_config ---------------------------------------------------------------- */
+/* ---- warp_config -------------------------------------------------------- */
 
 static bool is_name(const char *s)
 {
@@ -79,9 +85,10 @@ static bool read_regs(ParInfo *pi, Op *op, const Param *p, const char *role,
     if (p->kind == PARAM_none)
         return true;
     if (p->kind != PARAM_int || p->i % 8 || p->i < 24 || p->i > 256) {
-        Diag *d = par_error(pi, op, "device", "setmaxnreg of warps '%s' must "
-                            "be a multiple of 8 in [24, 256], found %s", role,
-                            par_text_param(pi->m, p));
+        Diag *d = par_error(pi, op, "device",
+                            "setmaxnreg of warps '%s' must "
+                            "be a multiple of 8 in [24, 256], found %s",
+                            role, par_text_param(pi->m, p));
         diag_fix(pi->ctx, d, "choose a multiple of 8 from 24 to 256");
         return false;
     }
@@ -92,9 +99,9 @@ static bool read_regs(ParInfo *pi, Op *op, const Param *p, const char *role,
 static bool read_role(ParInfo *pi, Op *op, const Param *p, int64_t first,
                       ParRole *r)
 {
-    if (p->kind != PARAM_tuple || p->n != 4 ||
-        p->items[0].kind != PARAM_str) {
-        par_error(pi, op, "device", "warp_config must be a list of "
+    if (p->kind != PARAM_tuple || p->n != 4 || p->items[0].kind != PARAM_str) {
+        par_error(pi, op, "device",
+                  "warp_config must be a list of "
                   "CudaWarpConfig(name, count, setmaxnreg_dec, "
                   "setmaxnreg_inc)");
         return false;
@@ -108,8 +115,10 @@ static bool read_role(ParInfo *pi, Op *op, const Param *p, int64_t first,
     const Param *count = &p->items[1];
     if (count->kind != PARAM_int || count->i < 1 ||
         count->i > MAX_BLOCK_DIM / 32) {
-        par_error(pi, op, "device", "count of warps '%s' must be an int from "
-                  "1 to %d", r->name, MAX_BLOCK_DIM / 32);
+        par_error(pi, op, "device",
+                  "count of warps '%s' must be an int from "
+                  "1 to %d",
+                  r->name, MAX_BLOCK_DIM / 32);
         return false;
     }
     r->lo = first;
@@ -118,8 +127,10 @@ static bool read_role(ParInfo *pi, Op *op, const Param *p, int64_t first,
         !read_regs(pi, op, &p->items[3], r->name, &r->reg_inc))
         return false;
     if (r->reg_dec && r->reg_inc) {
-        par_error(pi, op, "device", "warps '%s' must not have both "
-                  "setmaxnreg_dec and setmaxnreg_inc", r->name);
+        par_error(pi, op, "device",
+                  "warps '%s' must not have both "
+                  "setmaxnreg_dec and setmaxnreg_inc",
+                  r->name);
         return false;
     }
     return true;
@@ -129,7 +140,8 @@ static bool read_roles(ParInfo *pi, Op *op, ParDevice *d)
 {
     const Param *config = op_attr_param(op, "warp_config");
     if (!config || config->kind != PARAM_tuple || !config->n) {
-        par_error(pi, op, "device", "warp_config must be a list of "
+        par_error(pi, op, "device",
+                  "warp_config must be a list of "
                   "CudaWarpConfig, not empty");
         return false;
     }
@@ -141,8 +153,10 @@ static bool read_roles(ParInfo *pi, Op *op, ParDevice *d)
         warps = roles[i].hi;
         for (unsigned k = 0; k < i; k++)
             if (!strcmp(roles[k].name, roles[i].name)) {
-                par_error(pi, op, "device", "duplicate warp name '%s' in "
-                          "warp_config", roles[i].name);
+                par_error(pi, op, "device",
+                          "duplicate warp name '%s' in "
+                          "warp_config",
+                          roles[i].name);
                 return false;
             }
     }
@@ -152,7 +166,7 @@ static bool read_roles(ParInfo *pi, Op *op, ParDevice *d)
     return true;
 }
 
-/* ---- setmaxnreg ------------------------------------------------------------------ */
+/* ---- setmaxnreg --------------------------------------------------------- */
 
 /* The request at a warp: dec as a negative count; 0: none. */
 static int64_t request_at(const ParDevice *d, int64_t warp, const ParRole **r)
@@ -172,12 +186,14 @@ static bool check_uniform(ParInfo *pi, Op *op, const ParDevice *d)
         int64_t want = request_at(d, w / 4 * 4, &first);
         if (request_at(d, w, &other) == want)
             continue;
-        Diag *e = par_error(pi, op, "device", "setmaxnreg must be the same for "
+        Diag *e = par_error(pi, op, "device",
+                            "setmaxnreg must be the same for "
                             "the 4 warps of an aligned warpgroup: warps '%s' "
-                            "and '%s' share warps %lld to %lld", first->name,
-                            other->name, (long long)(w / 4 * 4),
+                            "and '%s' share warps %lld to %lld",
+                            first->name, other->name, (long long)(w / 4 * 4),
                             (long long)(w / 4 * 4 + 3));
-        diag_fix(pi->ctx, e, "give warps counts that are multiples of 4, or "
+        diag_fix(pi->ctx, e,
+                 "give warps counts that are multiples of 4, or "
                  "the same setmaxnreg");
         return false;
     }
@@ -190,10 +206,12 @@ static bool check_directions(ParInfo *pi, Op *op, const ParDevice *d)
         for (unsigned k = 0; k < d->n_roles; k++)
             if (d->roles[i].reg_dec &&
                 d->roles[i].reg_dec == d->roles[k].reg_inc) {
-                par_error(pi, op, "device", "setmaxnreg count %lld must not be "
+                par_error(pi, op, "device",
+                          "setmaxnreg count %lld must not be "
                           "used for both dec (warps '%s') and inc (warps "
-                          "'%s')", (long long)d->roles[i].reg_dec,
-                          d->roles[i].name, d->roles[k].name);
+                          "'%s')",
+                          (long long)d->roles[i].reg_dec, d->roles[i].name,
+                          d->roles[k].name);
                 return false;
             }
     return true;
@@ -214,13 +232,16 @@ static bool check_pool(ParInfo *pi, Op *op, const ParDevice *d)
     }
     if (sum <= groups * each)
         return true;
-    Diag *e = par_error(pi, op, "device", "setmaxnreg asks for %lld registers "
+    Diag *e = par_error(pi, op, "device",
+                        "setmaxnreg asks for %lld registers "
                         "of 128 threads each, but %lld warpgroups start with "
                         "%lld: the register pool is too small",
                         (long long)sum, (long long)groups,
                         (long long)(groups * each));
-    diag_fix(pi->ctx, e, "lower a setmaxnreg_inc or setmaxnreg_dec by %lld in "
-             "all", (long long)(sum - groups * each));
+    diag_fix(pi->ctx, e,
+             "lower a setmaxnreg_inc or setmaxnreg_dec by %lld in "
+             "all",
+             (long long)(sum - groups * each));
     return false;
 }
 
@@ -232,15 +253,17 @@ static bool check_setmaxnreg(ParInfo *pi, Op *op, const ParDevice *d)
     if (!used)
         return true;
     if (d->block_dim % 128) {
-        par_error(pi, op, "device", "setmaxnreg needs blockDim %% 128 == 0, "
-                  "found %lld threads", (long long)d->block_dim);
+        par_error(pi, op, "device",
+                  "setmaxnreg needs blockDim %% 128 == 0, "
+                  "found %lld threads",
+                  (long long)d->block_dim);
         return false;
     }
     return check_uniform(pi, op, d) && check_directions(pi, op, d) &&
            check_pool(pi, op, d);
 }
 
-/* ---- task loops --------------------------------------------------------------------- */
+/* ---- task loops --------------------------------------------------------- */
 
 static bool is_task_loop(const Op *op)
 {
@@ -251,7 +274,8 @@ static bool is_task_loop(const Op *op)
 static void tasks_error(ParInfo *pi, const Op *at, const char *text)
 {
     Diag *d = par_error(pi, at, "tasks", "Invalid cuda_tasks: %s", text);
-    diag_fix(pi->ctx, d, "make the body of CudaDeviceFunction one cuda_tasks "
+    diag_fix(pi->ctx, d,
+             "make the body of CudaDeviceFunction one cuda_tasks "
              "loop, and that of each but the innermost one cuda_tasks loop");
 }
 
@@ -300,14 +324,17 @@ static bool check_task_iter(ParInfo *pi, Op *loop, Op *const *outer, unsigned n)
     for (unsigned i = 0; i < n; i++) {
         const char *other = iter_name(pi, outer[i]);
         if (loop_uses(loop, outer[i]->blocks[0]->args[0].var)) {
-            par_error(pi, loop, "tasks", "Invalid cuda_tasks: the bounds of "
+            par_error(pi, loop, "tasks",
+                      "Invalid cuda_tasks: the bounds of "
                       "`for %s` use the %s iterator; the tasks must be a box",
                       name, other);
             return false;
         }
         if (!strcmp(name, other)) {
-            par_error(pi, loop, "tasks", "Invalid cuda_tasks: iterator name "
-                      "%s is used twice", name);
+            par_error(pi, loop, "tasks",
+                      "Invalid cuda_tasks: iterator name "
+                      "%s is used twice",
+                      name);
             return false;
         }
     }
@@ -336,13 +363,14 @@ static bool read_tasks(ParInfo *pi, Op *op, ParDevice *d)
     return true;
 }
 
-/* ---- the whole ---------------------------------------------------------------------- */
+/* ---- the whole ---------------------------------------------------------- */
 
 static bool read_dims(ParInfo *pi, Op *op, ParDevice *d)
 {
     bool dim = op_attr(op, "blockDim"), config = op_attr(op, "warp_config");
     if (dim == config) {
-        par_error(pi, op, "device", "CudaDeviceFunction needs exactly one of "
+        par_error(pi, op, "device",
+                  "CudaDeviceFunction needs exactly one of "
                   "blockDim and warp_config, found %s",
                   dim ? "both" : "neither");
         return false;

@@ -28,10 +28,13 @@ static bool refuse(Deduction *d, const char *fmt, ...)
     const ParAlloc *a = &d->alloc->pub;
     Diag *e = par_error(pi, d->use->op, "distribution",
                         "Distributed memory deduction for %s failed: %s (use "
-                        "%s)", par_text_value(a->value), text,
+                        "%s)",
+                        par_text_value(a->value), text,
                         par_text_access(pi->m, d->use->access));
-    diag_note(pi->ctx, e, a->op->loc, "%s: %s is allocated here, native unit "
-              "%s", par_text_value(a->value),
+    diag_note(pi->ctx, e, a->op->loc,
+              "%s: %s is allocated here, native unit "
+              "%s",
+              par_text_value(a->value),
               par_text_mem(pi->m, a->value->type->mem),
               par_text_unit(pi->m, d->alloc->native));
     if (a->first_use)
@@ -40,7 +43,7 @@ static bool refuse(Deduction *d, const char *fmt, ...)
     return false;
 }
 
-/* ---- the allocation ------------------------------------------------------------ */
+/* ---- the allocation ----------------------------------------------------- */
 
 static void check_whole(ParInfo *pi, Op *op, const Tiling *t,
                         const UnitRef *native)
@@ -49,16 +52,17 @@ static void check_whole(ParInfo *pi, Op *op, const Tiling *t,
         const TileDim *d = &t->dims[i];
         if (d->label != LABEL_intact || tile_dim_box(d) == d->extent)
             continue;
-        StrBuf b = {0};
+        StrBuf b = { 0 };
         tiling_print(&b, t);
-        Diag *e = par_error(pi, op, "distribution", "Missing threads to match "
+        Diag *e = par_error(pi, op, "distribution",
+                            "Missing threads to match "
                             "%s: %s of %s is allocated by %lld of %lld "
                             "threads on dims[%u], %s",
                             par_text_unit(pi->m, native),
                             par_text_value(op->results[0]),
                             par_text_mem(pi->m, op->results[0]->type->mem),
-                            (long long)tile_dim_box(d), (long long)d->extent,
-                            i, strbuf_text(&b));
+                            (long long)tile_dim_box(d), (long long)d->extent, i,
+                            strbuf_text(&b));
         diag_fix(pi->ctx, e, "move the allocation out to a scope of whole %s",
                  par_text_unit(pi->m, native));
         strbuf_free(&b);
@@ -96,16 +100,18 @@ void par_dist_alloc(ParInfo *pi, Op *op, Scope *s)
         return;
     const char *why;
     const Shape *unit = native_shape(pi, s->tc, op, a->native, &why);
-    const Tiling *t = unit ? tiling_complete(s->tc, s->tiling, unit, &why)
-                           : NULL;
+    const Tiling *t =
+        unit ? tiling_complete(s->tc, s->tiling, unit, &why) : NULL;
     if (t)
         check_whole(pi, op, t, a->native);
     else
-        par_error(pi, op, "distribution", "cannot match native unit %s of %s: "
-                  "%s", par_text_unit(pi->m, a->native), par_text_value(v), why);
+        par_error(pi, op, "distribution",
+                  "cannot match native unit %s of %s: "
+                  "%s",
+                  par_text_unit(pi->m, a->native), par_text_value(v), why);
 }
 
-/* ---- intervals of arguments -------------------------------------------------------- */
+/* ---- intervals of arguments --------------------------------------------- */
 
 /* Spreads dimension i of the access by one of the argument's units. */
 static bool spread_interval(Deduction *d, unsigned i, const UnitRef *ref)
@@ -132,8 +138,8 @@ static bool spread_interval(Deduction *d, unsigned i, const UnitRef *ref)
         return refuse(d, "idx[%u] spread over %s: %s", i,
                       par_text_unit(pi->m, ref), why);
     d->synthetic[i] = tc->next_serial > before ? tc->next_serial : 0;
-    d->iters[i] = (DistIter){ .tile_count = extent, .value = value,
-                              .synthetic = true };
+    d->iters[i] =
+        (DistIter){ .tile_count = extent, .value = value, .synthetic = true };
     return true;
 }
 
@@ -147,7 +153,7 @@ static bool spread_intervals(Deduction *d)
     return true;
 }
 
-/* ---- what is needed ------------------------------------------------------------------ */
+/* ---- what is needed ----------------------------------------------------- */
 
 static const TileOp *needed_op(const Deduction *d, unsigned serial)
 {
@@ -199,7 +205,7 @@ static bool check_subdivided(Deduction *d)
         const TileDim *dim = &d->tiling->dims[i];
         if (dim->label != LABEL_subdiv || tile_dim_box(dim) == 1)
             continue;
-        StrBuf b = {0};
+        StrBuf b = { 0 };
         tiling_print(&b, d->tiling);
         refuse(d, "Missing subdivision on dims[%u] to match %s: %s", i,
                par_text_unit(d->pi->m, d->alloc->native), strbuf_text(&b));
@@ -209,7 +215,7 @@ static bool check_subdivided(Deduction *d)
     return true;
 }
 
-/* ---- consuming indices --------------------------------------------------------------- */
+/* ---- consuming indices -------------------------------------------------- */
 
 /* The facts of the thread loop whose iterator dimension i names, or NULL after
  * an error. */
@@ -221,8 +227,7 @@ static const LoopFacts *index_loop(Deduction *d, unsigned i, VarId *iter)
         const char *text = par_text_affine(pi->m, dim->lo);
         if (dim->kind == DIM_interval)
             text = "an interval";
-        refuse(d, "Expected single variable name, not %s, as idx[%u]", text,
-               i);
+        refuse(d, "Expected single variable name, not %s, as idx[%u]", text, i);
         return NULL;
     }
     Op *loop = par_loop_of_var(d->use->op, *iter);
@@ -239,12 +244,12 @@ static bool check_extent(Deduction *d, unsigned i, const char *name,
     int64_t extent;
     if (!affine_is_const(d->alloc->pub.value->shape[i], &extent))
         return refuse(d, "shape[%u] must be constant, found %s", i,
-                      par_text_affine(d->pi->m,
-                                      d->alloc->pub.value->shape[i]));
+                      par_text_affine(d->pi->m, d->alloc->pub.value->shape[i]));
     if (extent != count)
-        return refuse(d, "%s.tile_count = %lld; must be %lld to match "
-                      "underlying tensor", name, (long long)count,
-                      (long long)extent);
+        return refuse(d,
+                      "%s.tile_count = %lld; must be %lld to match "
+                      "underlying tensor",
+                      name, (long long)count, (long long)extent);
     return true;
 }
 
@@ -292,20 +297,23 @@ static bool consume_all(Deduction *d)
     return true;
 }
 
-/* ---- agreement of uses ---------------------------------------------------------------- */
+/* ---- agreement of uses -------------------------------------------------- */
 
 static bool agree(Deduction *d)
 {
     const ParAlloc *a = &d->alloc->pub;
     if (d->n != a->n_dist)
-        return refuse(d, "Different number of distributed dimensions deduced, "
+        return refuse(d,
+                      "Different number of distributed dimensions deduced, "
                       "%u and %u; possible reason, used iterator with "
-                      "tile_count=1", d->n, a->n_dist);
+                      "tile_count=1",
+                      d->n, a->n_dist);
     for (unsigned i = 0; i < d->n; i++)
         if (d->iters[i].pitch != a->dist[i].pitch)
-            return refuse(d, "thread pitch of idx[%u]: X.thread_pitch (%lld) "
-                          "!= Y.thread_pitch (%lld)", i,
-                          (long long)d->iters[i].pitch,
+            return refuse(d,
+                          "thread pitch of idx[%u]: X.thread_pitch (%lld) "
+                          "!= Y.thread_pitch (%lld)",
+                          i, (long long)d->iters[i].pitch,
                           (long long)a->dist[i].pitch);
     const char *why;
     if (!tiling_same_base(d->use->scope->tc, d->tiling, d->alloc->tiling, true,
@@ -320,9 +328,9 @@ static void fix_first(Deduction *d)
     ParDist *dist = ARENA_ARRAY(d->pi->m->arena, ParDist, d->n);
     int64_t block_dim = d->use->scope->dev->block_dim;
     for (unsigned i = 0; i < d->n; i++)
-        dist[i] = (ParDist){ d->iters[i].tile_count, d->iters[i].pitch,
-                             d->iters[i].pitch % block_dim == 0,
-                             d->iters[i].value };
+        dist[i] =
+            (ParDist){ d->iters[i].tile_count, d->iters[i].pitch,
+                       d->iters[i].pitch % block_dim == 0, d->iters[i].value };
     a->n_dist = d->n;
     a->dist = dist;
     a->n_shard = a->value->type->rank - d->n;
@@ -354,8 +362,9 @@ bool par_dist_use(ParInfo *pi, AllocFacts *a, const DistUse *u, unsigned *n,
                   const DistIter **iters)
 {
     unsigned rank = u->access->rank;
-    Deduction d = { .pi = pi, .alloc = a, .use = u,
-                    .tiling = u->scope->tiling };
+    Deduction d = {
+        .pi = pi, .alloc = a, .use = u, .tiling = u->scope->tiling
+    };
     d.synthetic = ARENA_ARRAY(pi->m->arena, unsigned, rank);
     d.iters = ARENA_ARRAY(pi->m->arena, DistIter, rank);
     d.serials = ARENA_ARRAY(pi->m->arena, unsigned, rank);

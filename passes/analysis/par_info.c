@@ -23,7 +23,7 @@ static const char *mode_of(const Op *op)
     return op_attr_str(op, "mode", "seq");
 }
 
-/* ---- scopes ------------------------------------------------------------------------- */
+/* ---- scopes ------------------------------------------------------------- */
 
 Scope *par_scope(const ParInfo *pi, const Op *op)
 {
@@ -47,7 +47,7 @@ static Scope *scope_copy(ParInfo *pi, const Scope *s)
     return out;
 }
 
-/* ---- thread loops ----------------------------------------------------------------------- */
+/* ---- thread loops ------------------------------------------------------- */
 
 /* The number of tiles; false after an error. */
 static bool loop_bounds(ParInfo *pi, Op *op, int64_t *hi)
@@ -57,11 +57,13 @@ static bool loop_bounds(ParInfo *pi, Op *op, int64_t *hi)
         affine_is_const(op->operands[1].u.index, hi) && *hi >= 1)
         return true;
     const char *name = var_get(pi->m->exprs, op->blocks[0]->args[0].var)->name;
-    Diag *d = par_error(pi, op, "threads", "expected literal int value 0 for "
+    Diag *d = par_error(pi, op, "threads",
+                        "expected literal int value 0 for "
                         "lo and a positive literal int value for hi of %s "
-                        "loop, found %s", name ? name : "_",
-                        par_text_loop(pi->m, op));
-    diag_fix(pi->ctx, d, "rewrite the bounds with simplify, or make it a seq "
+                        "loop, found %s",
+                        name ? name : "_", par_text_loop(pi->m, op));
+    diag_fix(pi->ctx, d,
+             "rewrite the bounds with simplify, or make it a seq "
              "loop");
     return false;
 }
@@ -78,17 +80,16 @@ static bool derive(ParInfo *pi, Op *op, Scope *s, TileRequest *r,
     const Cond *guard;
     unsigned before = s->tc->next_serial;
     r->unit = shape_of_unit(s->tc, u, &why);
-    const Tiling *t = r->unit ? tiling_derive(s->tc, s->tiling, r, &guard,
-                                              &f->iter, &why)
-                              : NULL;
+    const Tiling *t =
+        r->unit ? tiling_derive(s->tc, s->tiling, r, &guard, &f->iter, &why)
+                : NULL;
     if (!t) {
-        StrBuf b = {0};
+        StrBuf b = { 0 };
         tiling_print(&b, s->tiling);
-        Diag *d = par_error(pi, op, "unit", "%s: %s (unit %s)",
-                            par_text_loop(pi->m, op), why,
-                            par_text_unit(pi->m, ref));
-        diag_note(pi->ctx, d, op->loc, "the threads here: %s",
-                  strbuf_text(&b));
+        Diag *d =
+            par_error(pi, op, "unit", "%s: %s (unit %s)",
+                      par_text_loop(pi->m, op), why, par_text_unit(pi->m, ref));
+        diag_note(pi->ctx, d, op->loc, "the threads here: %s", strbuf_text(&b));
         strbuf_free(&b);
         return false;
     }
@@ -127,7 +128,7 @@ static void walk_threads(ParInfo *pi, Op *op, Scope *outer)
     walk_block(pi, op->blocks[0], s);
 }
 
-/* ---- CudaWarps ---------------------------------------------------------------------------- */
+/* ---- CudaWarps ---------------------------------------------------------- */
 
 /* lo and hi as written; false after an error. */
 static bool warps_range(ParInfo *pi, Op *op, const int64_t *whole, int64_t *lo,
@@ -147,19 +148,22 @@ static bool warps_range(ParInfo *pi, Op *op, const int64_t *whole, int64_t *lo,
         } else if (whole) {
             *out[i] = i ? *whole : 0;
         } else {
-            Diag *d = par_error(pi, op, "warps", "nested CudaWarps must "
+            Diag *d = par_error(pi, op, "warps",
+                                "nested CudaWarps must "
                                 "define lo and hi explicitly: %s lacks %s ",
                                 par_text_loop(pi->m, op), keys[i]);
-            diag_fix(pi->ctx, d, "write CudaWarps(lo, hi), counted from the "
+            diag_fix(pi->ctx, d,
+                     "write CudaWarps(lo, hi), counted from the "
                      "first warp of this scope");
             return false;
         }
     }
     if (*lo >= 0 && *lo < *hi)
         return true;
-    par_error(pi, op, "warps", "%s: expected 0 <= lo < hi, found lo %lld and "
-              "hi %lld", par_text_loop(pi->m, op), (long long)*lo,
-              (long long)*hi);
+    par_error(pi, op, "warps",
+              "%s: expected 0 <= lo < hi, found lo %lld and "
+              "hi %lld",
+              par_text_loop(pi->m, op), (long long)*lo, (long long)*hi);
     return false;
 }
 
@@ -173,7 +177,7 @@ static const ParRole *role_by_name(const ParDevice *dev, const char *name)
 
 static const char *role_names(ParInfo *pi, const ParDevice *dev)
 {
-    StrBuf b = {0};
+    StrBuf b = { 0 };
     for (unsigned i = 0; i < dev->n_roles; i++)
         strbuf_addf(&b, "%s'%s'", i ? ", " : "", dev->roles[i].name);
     const char *text = arena_strdup(pi->m->arena, strbuf_text(&b));
@@ -188,7 +192,8 @@ static bool enter_role(ParInfo *pi, Op *op, Scope *s, LoopFacts *f,
     const char *name = op_attr_str(op, "name", NULL);
     const ParRole *role = role_by_name(s->dev, name);
     if (!role) {
-        par_error(pi, op, "warps", "top-level CudaWarps must provide valid "
+        par_error(pi, op, "warps",
+                  "top-level CudaWarps must provide valid "
                   "warp name: found %s, expected one of %s",
                   name ? name : "None", role_names(pi, s->dev));
         return false;
@@ -197,18 +202,21 @@ static bool enter_role(ParInfo *pi, Op *op, Scope *s, LoopFacts *f,
     const UnitRef *cta =
         unitref_get(pi->ctx, 1, "cuda_agnostic_intact_cta", 0, NULL);
     if (!par_matches_unit(pi, op, cta, &why)) {
-        par_error(pi, op, "warps", "%s requires CTA not to be subdivided by "
-                  "parent cuda_threads loop: %s", par_text_loop(pi->m, op), why);
+        par_error(pi, op, "warps",
+                  "%s requires CTA not to be subdivided by "
+                  "parent cuda_threads loop: %s",
+                  par_text_loop(pi->m, op), why);
         return false;
     }
-    TileRequest r = { .by = op, .lo = role->lo, .hi = role->hi,
-                      .specialise = true };
+    TileRequest r = {
+        .by = op, .lo = role->lo, .hi = role->hi, .specialise = true
+    };
     s->role = role->name;
     *count = role->hi - role->lo;
     if (role->lo == 0 && 32 * role->hi == s->dev->block_dim)
         return true;
-    return derive(pi, op, s, &r,
-                  unitref_get(pi->ctx, 1, "cuda_warp", 0, NULL), f);
+    return derive(pi, op, s, &r, unitref_get(pi->ctx, 1, "cuda_warp", 0, NULL),
+                  f);
 }
 
 static bool check_nested_name(ParInfo *pi, Op *op, const Scope *s)
@@ -216,8 +224,10 @@ static bool check_nested_name(ParInfo *pi, Op *op, const Scope *s)
     const char *name = op_attr_str(op, "name", NULL);
     if (!name || (s->role && !strcmp(name, s->role)))
         return true;
-    par_error(pi, op, "warps", "nested CudaWarps cannot change warp name from "
-              "%s to %s", s->role ? s->role : "None", name);
+    par_error(pi, op, "warps",
+              "nested CudaWarps cannot change warp name from "
+              "%s to %s",
+              s->role ? s->role : "None", name);
     return false;
 }
 
@@ -226,22 +236,23 @@ static bool enter_warps(ParInfo *pi, Op *op, Scope *s, LoopFacts *f)
     TileRequest r = { .by = op, .specialise = true };
     int64_t count = 0;
     bool top = !s->in_warps;
-    if (top ? !enter_role(pi, op, s, f, &count)
-            : !check_nested_name(pi, op, s))
+    if (top ? !enter_role(pi, op, s, f, &count) : !check_nested_name(pi, op, s))
         return false;
     if (!warps_range(pi, op, top ? &count : NULL, &r.lo, &r.hi))
         return false;
     if (top && r.hi > count) {
-        par_error(pi, op, "warps", "%s is out-of-range: '%s' has %lld warps, "
-                  "found hi %lld", par_text_loop(pi->m, op), s->role,
-                  (long long)count, (long long)r.hi);
+        par_error(pi, op, "warps",
+                  "%s is out-of-range: '%s' has %lld warps, "
+                  "found hi %lld",
+                  par_text_loop(pi->m, op), s->role, (long long)count,
+                  (long long)r.hi);
         return false;
     }
     s->in_warps = true;
     if (top && r.lo == 0 && r.hi == count)
         return true;
-    return derive(pi, op, s, &r,
-                  unitref_get(pi->ctx, 1, "cuda_warp", 0, NULL), f);
+    return derive(pi, op, s, &r, unitref_get(pi->ctx, 1, "cuda_warp", 0, NULL),
+                  f);
 }
 
 static void walk_warps(ParInfo *pi, Op *op, Scope *outer)
@@ -257,7 +268,7 @@ static void walk_warps(ParInfo *pi, Op *op, Scope *outer)
     walk_block(pi, op->blocks[0], s);
 }
 
-/* ---- statements --------------------------------------------------------------------------- */
+/* ---- statements --------------------------------------------------------- */
 
 static void use_one(ParInfo *pi, Op *op, Scope *s, const Instr *in,
                     unsigned operand)
@@ -303,7 +314,8 @@ static void walk_loop(ParInfo *pi, Op *op, Scope *s)
     } else if (!strcmp(mode, "seq")) {
         walk_block(pi, op->blocks[0], s);
     } else if (!strcmp(mode, "tasks")) {
-        par_error(pi, op, "tasks", "Invalid cuda_tasks: %s must stand "
+        par_error(pi, op, "tasks",
+                  "Invalid cuda_tasks: %s must stand "
                   "directly under CudaDeviceFunction, perfectly nested",
                   par_text_loop(pi->m, op));
     } else {
@@ -322,7 +334,8 @@ static void walk_op(ParInfo *pi, Op *op, Scope *s)
         walk_warps(pi, op, s);
         return;
     case OP_par_device:
-        par_error(pi, op, "scope", "CudaDeviceFunction(blockDim=%lld) requires "
+        par_error(pi, op, "scope",
+                  "CudaDeviceFunction(blockDim=%lld) requires "
                   "cpu_basic_device, not cuda_basic_device",
                   (long long)op_attr_int(op, "blockDim", s->dev->block_dim));
         return;
@@ -350,12 +363,13 @@ static void walk_block(ParInfo *pi, Block *b, Scope *s)
         walk_op(pi, op, s);
 }
 
-/* ---- devices ------------------------------------------------------------------------------ */
+/* ---- devices ------------------------------------------------------------ */
 
 static TilingCtx *tiling_ctx(ParInfo *pi, const ParDevice *d)
 {
     TilingCtx *tc = ARENA_NEW(pi->m->arena, TilingCtx);
-    *tc = (TilingCtx){ .arena = pi->m->arena, .exprs = pi->m->exprs,
+    *tc = (TilingCtx){ .arena = pi->m->arena,
+                       .exprs = pi->m->exprs,
                        .block_dim = d->block_dim,
                        .cluster_dim = d->cluster_dim };
     return tc;
@@ -405,7 +419,7 @@ ParInfo *par_analyze(Ctx *ctx, Module *m, Op *root)
     return pi;
 }
 
-/* ---- answers ------------------------------------------------------------------------------ */
+/* ---- answers ------------------------------------------------------------ */
 
 bool par_ok(const ParInfo *pi)
 {

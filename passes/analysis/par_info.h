@@ -24,7 +24,7 @@ ParInfo *par_analyze(Ctx *ctx, Module *m, Op *root);
 /* No fault was found. */
 bool par_ok(const ParInfo *pi);
 
-/* ---- device functions ------------------------------------------------------ */
+/* ---- device functions --------------------------------------------------- */
 
 /* An entry of warp_config: warps [lo, hi) of each CTA. */
 typedef struct ParRole {
@@ -49,7 +49,7 @@ typedef struct ParDevice {
 /* The device function that holds op (or is it). */
 const ParDevice *par_device(const ParInfo *pi, const Op *op);
 
-/* ---- (a) thread loops and CudaWarps ---------------------------------------- */
+/* ---- (a) thread loops and CudaWarps ------------------------------------- */
 
 /* The iterator of a thread loop for the executing thread: a constant where
  * there is one tile, else in terms of the coarsest coordinates that give it,
@@ -59,7 +59,7 @@ const Affine *par_iter(const ParInfo *pi, const Op *loop);
  * body; cond_true: all. */
 const Cond *par_guard(const ParInfo *pi, const Op *loop_or_warps);
 
-/* ---- (b) who executes a statement -------------------------------------------- */
+/* ---- (b) who executes a statement --------------------------------------- */
 
 /* The first of these that fits. */
 typedef enum ThreadsKind {
@@ -76,18 +76,18 @@ typedef enum ThreadsKind {
 /* The collective to which the executing thread belongs. */
 typedef struct ThreadSet {
     ThreadsKind kind;
-    int64_t threads; /* of the collective, in all its CTAs */
-    int64_t ctas;    /* CTAs it spans */
-    int64_t per_cta; /* threads in each of them */
-    bool contiguous;   /* in each CTA, threads [first, first + per_cta) */
-    bool warp_aligned; /* contiguous, and begins and ends with a warp */
+    int64_t threads;       /* of the collective, in all its CTAs */
+    int64_t ctas;          /* CTAs it spans */
+    int64_t per_cta;       /* threads in each of them */
+    bool contiguous;       /* in each CTA, threads [first, first + per_cta) */
+    bool warp_aligned;     /* contiguous, and begins and ends with a warp */
     const Affine *first;   /* when contiguous: in the CTA */
     const Affine *warp_lo; /* when warp_aligned: warps [warp_lo, + n_warps) */
     int64_t n_warps;
     /* Warps of a CTA that can execute the statement in any of its collectives:
      * [cover_lo, cover_hi). */
     int64_t cover_lo, cover_hi;
-    const char *role; /* the named warps around it, or NULL: outside of them */
+    const char *role;  /* the named warps around it, or NULL: outside of them */
     const Cond *guard; /* all guards around it: the threads that execute it */
 } ThreadSet;
 
@@ -101,13 +101,13 @@ const ThreadSet *par_body_threads(const ParInfo *pi, const Op *op);
 bool par_matches_unit(ParInfo *pi, const Op *op, const UnitRef *unit,
                       const char **why);
 
-/* ---- (c) allocations ---------------------------------------------------------- */
+/* ---- (c) allocations ---------------------------------------------------- */
 
 /* A leading dimension that is spread over threads. */
 typedef struct ParDist {
     int64_t tile_count; /* == the extent */
-    int64_t pitch; /* threads of the cluster from one to the next; 0: one */
-    bool across_ctas;    /* pitch is a multiple of blockDim (or 0) */
+    int64_t pitch;    /* threads of the cluster from one to the next; 0: one */
+    bool across_ctas; /* pitch is a multiple of blockDim (or 0) */
     const Affine *value; /* position of the executing thread, as at first use */
 } ParDist;
 
@@ -126,7 +126,7 @@ typedef struct ParAlloc {
 /* Of a tensor or barrier allocated in a device function; a window has none. */
 const ParAlloc *par_alloc(const ParInfo *pi, const Value *v);
 
-/* ---- (d) Arrive, Await, trailing barriers -------------------------------------- */
+/* ---- (d) Arrive, Await, trailing barriers ------------------------------- */
 
 typedef struct ParSync {
     Value *barrier;

@@ -25,15 +25,16 @@ static const char *mechanism_text(const SyncUse *u)
     return par_text_mem(u->pi->m, u->alloc->pub.value->type->mem);
 }
 
-/* ---- home expression ---------------------------------------------------------------- */
+/* ---- home expression ---------------------------------------------------- */
 
 static bool same_barrier(SyncUse *u)
 {
     for (unsigned i = 1; i < u->n; i++)
         if (u->exprs[i]->base != u->exprs[0]->base) {
-            par_error(u->pi, u->op, "barrier", "%s names different barrier "
-                      "variables: %s and %s", u->what,
-                      par_text_value(u->exprs[0]->base),
+            par_error(u->pi, u->op, "barrier",
+                      "%s names different barrier "
+                      "variables: %s and %s",
+                      u->what, par_text_value(u->exprs[0]->base),
                       par_text_value(u->exprs[i]->base));
             return false;
         }
@@ -56,9 +57,10 @@ static bool may_multicast(SyncUse *u)
     if (!any || (u->op->code == OP_par_arrive &&
                  u->alloc->pub.mem->barrier == BARRIER_mbarrier))
         return true;
-    Diag *d = par_error(u->pi, u->op, "barrier", "Unsupported multicast: %s of "
-                        "%s must be a point, not an interval, in %s", u->what,
-                        mechanism_text(u),
+    Diag *d = par_error(u->pi, u->op, "barrier",
+                        "Unsupported multicast: %s of "
+                        "%s must be a point, not an interval, in %s",
+                        u->what, mechanism_text(u),
                         par_text_access(u->pi->m, u->exprs[0]));
     diag_fix(u->pi->ctx, d, "index every dimension of %s by a point",
              par_text_value(u->alloc->pub.value));
@@ -76,9 +78,10 @@ static bool home_point(SyncUse *u, unsigned i, AccessDim *out)
         if (!out->lo) {
             *out = *d;
         } else if (out->lo != d->lo) {
-            par_error(u->pi, u->op, "barrier", "%s of %s: mismatched points, "
-                      "idx[%u] is %s and %s", u->what,
-                      par_text_value(u->alloc->pub.value), i,
+            par_error(u->pi, u->op, "barrier",
+                      "%s of %s: mismatched points, "
+                      "idx[%u] is %s and %s",
+                      u->what, par_text_value(u->alloc->pub.value), i,
                       par_text_affine(u->pi->m, out->lo),
                       par_text_affine(u->pi->m, d->lo));
             return false;
@@ -86,10 +89,12 @@ static bool home_point(SyncUse *u, unsigned i, AccessDim *out)
     }
     if (out->lo)
         return true;
-    Diag *d = par_error(u->pi, u->op, "barrier", "%s of %s: idx[%u] must in "
-                        "one expression be a point, not an interval", u->what,
-                        par_text_value(u->alloc->pub.value), i);
-    diag_fix(u->pi->ctx, d, "name the collective's own element, as in `>> "
+    Diag *d = par_error(u->pi, u->op, "barrier",
+                        "%s of %s: idx[%u] must in "
+                        "one expression be a point, not an interval",
+                        u->what, par_text_value(u->alloc->pub.value), i);
+    diag_fix(u->pi->ctx, d,
+             "name the collective's own element, as in `>> "
              "b[m, :] >> b[:, n]`");
     return false;
 }
@@ -100,12 +105,13 @@ static bool whole_intervals(SyncUse *u, const Access *a)
     for (unsigned i = 0; i < a->rank; i++) {
         const AccessDim *d = &a->dims[i];
         int64_t lo;
-        if (d->kind != DIM_interval ||
-            (affine_is_const(d->lo, &lo) && lo == 0 &&
-             d->len == a->base->shape[i]))
+        if (d->kind != DIM_interval || (affine_is_const(d->lo, &lo) &&
+                                        lo == 0 && d->len == a->base->shape[i]))
             continue;
-        par_error(u->pi, u->op, "barrier", "%s: expected idx[%u]=0:%s, found "
-                  "%s", u->what, i, par_text_affine(u->pi->m, a->base->shape[i]),
+        par_error(u->pi, u->op, "barrier",
+                  "%s: expected idx[%u]=0:%s, found "
+                  "%s",
+                  u->what, i, par_text_affine(u->pi->m, a->base->shape[i]),
                   par_text_access(u->pi->m, a));
         return false;
     }
@@ -125,7 +131,7 @@ static bool find_home(SyncUse *u)
     return true;
 }
 
-/* ---- convergence -------------------------------------------------------------------- */
+/* ---- convergence -------------------------------------------------------- */
 
 static bool is_thread_loop(const Op *op)
 {
@@ -162,7 +168,8 @@ static bool check_convergence(SyncUse *u, unsigned i)
             continue;
         const char *by = p->code == OP_ctl_if ? "an if that differs by CTA"
                                               : par_text_loop(u->pi->m, p);
-        Diag *d = par_error(u->pi, u->op, "barrier", "multicasted %s fails "
+        Diag *d = par_error(u->pi, u->op, "barrier",
+                            "multicasted %s fails "
                             "convergence requirement due to %s",
                             par_text_affine(u->pi->m, u->home->dims[i].lo), by);
         diag_note(u->pi->ctx, d, p->loc, "it stands here");
@@ -190,10 +197,11 @@ static bool check_multicast_dims(SyncUse *u)
             (affine_is_const(shape, &extent) && extent == 1))
             continue;
         if (i >= u->out->n_dist) {
-            Diag *d = par_error(u->pi, u->op, "barrier", "Cannot multicast on "
+            Diag *d = par_error(u->pi, u->op, "barrier",
+                                "Cannot multicast on "
                                 "non-distributed dimension %u of %s (cannot "
-                                "multicast within one CTA)", i,
-                                par_text_value(u->alloc->pub.value));
+                                "multicast within one CTA)",
+                                i, par_text_value(u->alloc->pub.value));
             diag_fix(u->pi->ctx, d, "index it by a point");
             return false;
         }
@@ -203,7 +211,7 @@ static bool check_multicast_dims(SyncUse *u)
     return true;
 }
 
-/* ---- CTAs reached --------------------------------------------------------------------- */
+/* ---- CTAs reached ------------------------------------------------------- */
 
 static bool is_power_of_2(int64_t x)
 {
@@ -222,10 +230,12 @@ static bool reach(SyncUse *u, const Access *a, uint32_t *mask)
         int64_t pitch = it->pitch / block_dim;
         if (it->pitch % block_dim || !is_power_of_2(pitch) ||
             !is_power_of_2(it->tile_count)) {
-            par_error(u->pi, u->op, "barrier", "cannot multicast %s over %lld "
+            par_error(u->pi, u->op, "barrier",
+                      "cannot multicast %s over %lld "
                       "CTAs %lld threads apart: both must be powers of two "
-                      "of CTAs", par_text_access(u->pi->m, a),
-                      (long long)it->tile_count, (long long)it->pitch);
+                      "of CTAs",
+                      par_text_access(u->pi->m, a), (long long)it->tile_count,
+                      (long long)it->pitch);
             return false;
         }
         uint32_t wider = 0;
@@ -251,7 +261,7 @@ static bool find_targets(SyncUse *u)
     return true;
 }
 
-/* ---- who takes part -------------------------------------------------------------------- */
+/* ---- who takes part ----------------------------------------------------- */
 
 static bool check_unit(SyncUse *u)
 {
@@ -261,9 +271,10 @@ static bool check_unit(SyncUse *u)
     const char *why;
     if (!ref || par_matches_unit(u->pi, u->op, ref, &why))
         return true;
-    par_error(u->pi, u->op, "unit", "%s of %s requires %s: %s; executed by "
-              "%lld threads", u->what, mechanism_text(u),
-              par_text_unit(u->pi->m, ref), why,
+    par_error(u->pi, u->op, "unit",
+              "%s of %s requires %s: %s; executed by "
+              "%lld threads",
+              u->what, mechanism_text(u), par_text_unit(u->pi->m, ref), why,
               (long long)tiling_threads(u->scope->tiling));
     return false;
 }
@@ -281,7 +292,8 @@ static bool check_count(SyncUse *u)
     }
     if (b->count == count)
         return true;
-    Diag *d = par_error(u->pi, u->op, "barrier", "inconsistent thread count: "
+    Diag *d = par_error(u->pi, u->op, "barrier",
+                        "inconsistent thread count: "
                         "%lld arrivals here on %s, %lld at the first Arrive",
                         (long long)count, par_text_value(u->out->barrier),
                         (long long)b->count);
@@ -289,7 +301,7 @@ static bool check_count(SyncUse *u)
     return false;
 }
 
-/* ---- the three forms --------------------------------------------------------------------- */
+/* ---- the three forms ---------------------------------------------------- */
 
 static void keep_home(SyncUse *u)
 {
@@ -306,9 +318,11 @@ static bool analyze(SyncUse *u)
     bool trailing = u->op->code == OP_par_instr;
     if (!trailing && (!same_barrier(u) || !may_multicast(u) || !find_home(u)))
         return false;
-    DistUse use = { .op = u->op, .scope = u->scope,
+    DistUse use = { .op = u->op,
+                    .scope = u->scope,
                     .access = trailing ? u->exprs[0] : u->home,
-                    .n_units = u->n_units, .units = u->units };
+                    .n_units = u->n_units,
+                    .units = u->units };
     if (!par_dist_use(pi, u->alloc, &use, &u->out->n_dist, &u->iters) ||
         !check_multicast_dims(u) || !find_targets(u))
         return false;
@@ -340,9 +354,11 @@ static bool read_trailing(SyncUse *u)
     unsigned found = count_intervals(u->exprs[0]);
     if (!in->trailing_mechanism || found == u->n_units)
         return true;
-    par_error(u->pi, u->op, "barrier", "#intervals in barrier %s wrong: %s "
-              "takes %u, found %u", par_text_access(u->pi->m, u->exprs[0]),
-              in->name, u->n_units, found);
+    par_error(u->pi, u->op, "barrier",
+              "#intervals in barrier %s wrong: %s "
+              "takes %u, found %u",
+              par_text_access(u->pi->m, u->exprs[0]), in->name, u->n_units,
+              found);
     return false;
 }
 

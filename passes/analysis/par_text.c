@@ -16,8 +16,9 @@ static const char *tensor_name(const ExprNames *n, const void *value)
 
 static ExprNames names_of(Module *m)
 {
-    return (ExprNames){ .var = var_name, .tensor = tensor_name, .user = m,
-                        .exo = true };
+    return (ExprNames){
+        .var = var_name, .tensor = tensor_name, .user = m, .exo = true
+    };
 }
 
 static const char *keep(Module *m, StrBuf *b)
@@ -38,7 +39,7 @@ static void add_affine(Module *m, StrBuf *b, const Affine *e)
 
 const char *par_text_affine(Module *m, const Affine *e)
 {
-    StrBuf b = {0};
+    StrBuf b = { 0 };
     add_affine(m, &b, e);
     return keep(m, &b);
 }
@@ -50,15 +51,15 @@ const char *par_text_value(const Value *v)
 
 const char *par_text_access(Module *m, const Access *a)
 {
-    StrBuf b = {0};
+    StrBuf b = { 0 };
     strbuf_add(&b, par_text_value(a->base));
     for (unsigned i = 0; i < a->rank; i++) {
         strbuf_add(&b, i ? ", " : "[");
         add_affine(m, &b, a->dims[i].lo);
         if (a->dims[i].kind == DIM_interval) {
             strbuf_addc(&b, ':');
-            add_affine(m, &b, affine_add(m->exprs, a->dims[i].lo,
-                                          a->dims[i].len));
+            add_affine(m, &b,
+                       affine_add(m->exprs, a->dims[i].lo, a->dims[i].len));
         }
     }
     if (a->rank)
@@ -68,14 +69,14 @@ const char *par_text_access(Module *m, const Access *a)
 
 const char *par_text_unit(Module *m, const UnitRef *u)
 {
-    StrBuf b = {0};
+    StrBuf b = { 0 };
     unitref_print(&b, u);
     return keep(m, &b);
 }
 
 const char *par_text_mem(Module *m, const MemRef *mem)
 {
-    StrBuf b = {0};
+    StrBuf b = { 0 };
     if (mem)
         memref_print(&b, mem, false);
     else
@@ -85,7 +86,7 @@ const char *par_text_mem(Module *m, const MemRef *mem)
 
 const char *par_text_param(Module *m, const Param *p)
 {
-    StrBuf b = {0};
+    StrBuf b = { 0 };
     if (p)
         param_print(&b, p);
     else
@@ -95,7 +96,7 @@ const char *par_text_param(Module *m, const Param *p)
 
 const char *par_text_shape(Module *m, const Value *v, unsigned first)
 {
-    StrBuf b = {0};
+    StrBuf b = { 0 };
     strbuf_addc(&b, '[');
     for (unsigned i = first; i < v->type->rank; i++) {
         strbuf_add(&b, i > first ? ", " : "");
@@ -125,7 +126,7 @@ static void add_warps(StrBuf *b, const Op *op)
 
 const char *par_text_loop(Module *m, const Op *op)
 {
-    StrBuf b = {0};
+    StrBuf b = { 0 };
     if (op->code == OP_par_warps) {
         add_warps(&b, op);
         return keep(m, &b);

@@ -89,7 +89,8 @@ static ThreadsKind kind_of(const ThreadSet *s, const CtaPart *p,
 static CtaPart cta_part(ParInfo *pi, const Tiling *t, int64_t block_dim,
                         int64_t *ctas)
 {
-    CtaPart p = { .threads = 1, .span = 1,
+    CtaPart p = { .threads = 1,
+                  .span = 1,
                   .first = affine_const(pi->m->exprs, 0) };
     *ctas = 1;
     for (unsigned i = 0; i < t->n; i++) {
@@ -113,8 +114,8 @@ ThreadSet *par_thread_set(ParInfo *pi, Scope *scope)
     s->per_cta = p.threads;
     s->threads = p.threads * s->ctas;
     s->contiguous = p.contiguous;
-    s->warp_aligned = p.contiguous && p.alignment % 32 == 0 &&
-                      p.threads % 32 == 0;
+    s->warp_aligned =
+        p.contiguous && p.alignment % 32 == 0 && p.threads % 32 == 0;
     if (s->contiguous)
         s->first = p.first;
     if (s->warp_aligned) {

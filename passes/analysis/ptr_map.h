@@ -1,5 +1,6 @@
 /* A map from pointers to pointers, in an arena: the analyses key their answers
- * by op, block or value. A zeroed PtrMap is an empty one; nothing is removed. */
+ * by op, block or value. A zeroed PtrMap is an empty one; nothing is
+ * removed. */
 #ifndef EXO_PASSES_ANALYSIS_PTR_MAP_H
 #define EXO_PASSES_ANALYSIS_PTR_MAP_H
 

@@ -24,7 +24,7 @@
 typedef struct Shape {
     unsigned n;
     int64_t *domain, *box; /* box: BOX_ANY, or at least 1 */
-    bool partial; /* from a unit: the domain may cover one CTA only */
+    bool partial;          /* from a unit: the domain may cover one CTA only */
 } Shape;
 
 /* What unit completion says of a dimension. */
@@ -42,8 +42,8 @@ typedef struct TileOp {
     VarId iter;      /* 0: CudaWarps, or an argument's interval */
     unsigned serial; /* identity: equal on both halves of a split */
     int64_t offset, box, tile_count;
-    int64_t pitch;   /* threads from one tile to the next; 0: one tile */
-    unsigned depth;  /* tree depth of the scope it opens */
+    int64_t pitch;       /* threads from one tile to the next; 0: one tile */
+    unsigned depth;      /* tree depth of the scope it opens */
     const Affine *value; /* the tile of the executing thread */
     const Affine *start; /* where its box begins in the box before */
 } TileOp;

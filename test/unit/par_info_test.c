@@ -18,18 +18,17 @@ typedef struct Program {
 /* `body`, indented by 12, as the one task of a device function. */
 static Program program(const char *device, const char *body)
 {
-    static const char shape[] =
-        "def p(x: f32[4096] @ CudaGmemLinear):\n"
-        "    with CudaDeviceFunction(%s):\n"
-        "        for task in cuda_tasks(0, 1):\n"
-        "%s";
+    static const char shape[] = "def p(x: f32[4096] @ CudaGmemLinear):\n"
+                                "    with CudaDeviceFunction(%s):\n"
+                                "        for task in cuda_tasks(0, 1):\n"
+                                "%s";
     Program p = { .ctx = ctx_new() };
     Lib *lib = lib_new(p.ctx);
     cr_assert(lib_load_dir(lib, EXO_SOURCE_DIR "/lib"));
     StrBuf text = { 0 };
     strbuf_addf(&text, shape, device, body);
-    uint32_t file = ctx_add_source(p.ctx, "p.exo", strbuf_text(&text),
-                                   text.len);
+    uint32_t file =
+        ctx_add_source(p.ctx, "p.exo", strbuf_text(&text), text.len);
     p.m = exo_parse(p.ctx, file, lib, NULL);
     StrBuf errors = { 0 };
     if (!p.m)
@@ -54,7 +53,7 @@ static const char *first_error(const Program *p)
     return "accepted";
 }
 
-/* ---- finding ops ------------------------------------------------------------- */
+/* ---- finding ops -------------------------------------------------------- */
 
 typedef struct Search {
     const Module *m;
@@ -90,7 +89,7 @@ static Op *find(const Program *p, OpCode code, const char *name, unsigned nth)
     return s.found;
 }
 
-/* ---- distributed memory --------------------------------------------------------- */
+/* ---- distributed memory ------------------------------------------------- */
 
 typedef struct DistRow {
     const char *name, *device, *body, *alloc;
@@ -106,6 +105,7 @@ typedef struct DistRow {
 #define T24 "                        "
 #define T28 "                            "
 
+/* clang-format off */
 static const DistRow dist_rows[] = {
     { "chain of two", "blockDim=256",
       T12 "v: f32[16, 8, 2] @ CudaRmem\n"
@@ -172,13 +172,14 @@ static const DistRow dist_rows[] = {
       T24 "S[n, c, t] = 0.0\n",
       "S", 2, { 0, 64 }, "[64]", NULL },
 };
+/* clang-format on */
 
 static void check_dist(const DistRow *r)
 {
     Program p = program(r->device, r->body);
     if (r->error) {
-        cr_expect(!par_ok(p.pi) && strstr(first_error(&p), r->error),
-                  "%s: %s", r->name, first_error(&p));
+        cr_expect(!par_ok(p.pi) && strstr(first_error(&p), r->error), "%s: %s",
+                  r->name, first_error(&p));
         program_free(&p);
         return;
     }
@@ -201,15 +202,18 @@ Test(par_info, worked_deductions)
         check_dist(&dist_rows[i]);
 }
 
-/* ---- the warp-specialised GEMM in small -------------------------------------------- */
+/* ---- the warp-specialised GEMM in small --------------------------------- */
 
+/* clang-format off */
 static const char roles[] =
     "clusterDim=2, warp_config=["
     "CudaWarpConfig(name='load', count=4, setmaxnreg_dec=40, "
     "setmaxnreg_inc=None), "
     "CudaWarpConfig(name='math', count=8, setmaxnreg_dec=None, "
     "setmaxnreg_inc=232)]";
+/* clang-format on */
 
+/* clang-format off */
 static const char gemm[] =
     T12 "acc: f32[2, 2, 4, 16, 64] @ Sm90_TkRmemTileD(64)\n"
     T12 "empty: barrier[2, 8 @ (ring_buffer_by(depth=2))] @ "
@@ -228,6 +232,7 @@ static const char gemm[] =
     T24 "Arrive(cuda_in_order, 1) >> empty[c, k + 2] >> empty[:, k + 2]\n"
     T20 "Fence(cuda_in_order, cuda_in_order)\n"
     T16 "Fence(cuda_in_order, cuda_in_order)\n";
+/* clang-format on */
 
 static void expect_text(Program *p, const Affine *e, const char *text)
 {
@@ -353,13 +358,13 @@ Test(par_info, multicast_targets)
         StrBuf body = { 0 };
         strbuf_addf(&body,
                     T12 "b: barrier[2, 2, 4 @ (ring_buffer_by(depth=2))] @ "
-                        "CudaMbarrierPreArrive(0, )\n"
-                    T12 "for m in cuda_threads(0, 2, "
-                        "unit=2 * cuda_cta_in_cluster):\n"
-                    T16 "for n in cuda_threads(0, 2, "
-                        "unit=cuda_cta_in_cluster):\n"
-                    T20 "Arrive(cuda_in_order, 1) >> %s\n"
-                    T20 "Await(b[m, n, 0], cuda_in_order, 0)\n",
+                        "CudaMbarrierPreArrive(0, )\n" T12
+                        "for m in cuda_threads(0, 2, "
+                        "unit=2 * cuda_cta_in_cluster):\n" T16
+                        "for n in cuda_threads(0, 2, "
+                        "unit=cuda_cta_in_cluster):\n" T20
+                        "Arrive(cuda_in_order, 1) >> %s\n" T20
+                        "Await(b[m, n, 0], cuda_in_order, 0)\n",
                     rows[i].arrive);
         Program p = program("blockDim=64, clusterDim=4", strbuf_text(&body));
         cr_assert(par_ok(p.pi), "%s: %s", rows[i].arrive, first_error(&p));

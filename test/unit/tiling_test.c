@@ -7,8 +7,14 @@
 #include <string.h>
 
 /* blockDim^b * clusterDim^c * num / den */
-#define EX(num, den, b, c) { num, den, b, c, false }
-#define ANY { 0, 1, 0, 0, true }
+#define EX(num, den, b, c)    \
+    {                         \
+        num, den, b, c, false \
+    }
+#define ANY              \
+    {                    \
+        0, 1, 0, 0, true \
+    }
 
 typedef struct TestUnit {
     const char *name;
@@ -17,11 +23,26 @@ typedef struct TestUnit {
 } TestUnit;
 
 enum {
-    U_thread, U_thread8, U_thread128, U_warp, U_warpgroup, U_quadpair, U_mod8,
-    U_cta, U_two_cta, U_cta_strided2, U_cluster, U_intact_cta, U_sub_cta,
-    U_block64, U_shfl, U_thread23, U_thread64
+    U_thread,
+    U_thread8,
+    U_thread128,
+    U_warp,
+    U_warpgroup,
+    U_quadpair,
+    U_mod8,
+    U_cta,
+    U_two_cta,
+    U_cta_strided2,
+    U_cluster,
+    U_intact_cta,
+    U_sub_cta,
+    U_block64,
+    U_shfl,
+    U_thread23,
+    U_thread64
 };
 
+/* clang-format off */
 static const TestUnit test_units[] = {
     [U_thread] = { "cuda_thread", 1, { EX(1, 1, 1, 0) }, { EX(1, 1, 0, 0) } },
     [U_thread8] = { "cuda_thread", 1, { EX(1, 1, 1, 0) }, { EX(8, 1, 0, 0) } },
@@ -55,6 +76,7 @@ static const TestUnit test_units[] = {
     [U_thread64] = { "cuda_thread", 1, { EX(1, 1, 1, 0) },
                      { EX(64, 1, 0, 0) } },
 };
+/* clang-format on */
 
 typedef struct Step {
     int unit;
@@ -62,10 +84,16 @@ typedef struct Step {
     bool specialise;
 } Step;
 
-#define LOOP(u, n) { u, 0, n, false }
-#define WARPS(lo, hi) { U_warp, lo, hi, true }
+#define LOOP(u, n)     \
+    {                  \
+        u, 0, n, false \
+    }
+#define WARPS(lo, hi)        \
+    {                        \
+        U_warp, lo, hi, true \
+    }
 
-/* ---- the setting --------------------------------------------------------------- */
+/* ---- the setting -------------------------------------------------------- */
 
 typedef struct Fixture {
     Ctx *ctx;
@@ -85,8 +113,10 @@ static Fixture fixture(int64_t block_dim, int64_t cluster_dim)
 {
     Fixture f = { .ctx = ctx_new() };
     ExprCtx *x = expr_ctx_new();
-    f.tc = (TilingCtx){ .arena = ctx_arena(f.ctx), .exprs = x,
-                        .block_dim = block_dim, .cluster_dim = cluster_dim };
+    f.tc = (TilingCtx){ .arena = ctx_arena(f.ctx),
+                        .exprs = x,
+                        .block_dim = block_dim,
+                        .cluster_dim = cluster_dim };
     f.cta = coordinate(x, "cta", cluster_dim);
     f.warp = coordinate(x, "warp", block_dim / 32);
     f.lane = coordinate(x, "lane", 32);
@@ -105,8 +135,11 @@ static void fixture_free(Fixture *f)
 static const Shape *shape(Fixture *f, int unit, const char **why)
 {
     const TestUnit *t = &test_units[unit];
-    Unit u = { .ref = unitref_get(f->ctx, 1, t->name, 0, NULL), .n = t->n,
-               .domain = t->domain, .box = t->box, .scaled_dim = -1 };
+    Unit u = { .ref = unitref_get(f->ctx, 1, t->name, 0, NULL),
+               .n = t->n,
+               .domain = t->domain,
+               .box = t->box,
+               .scaled_dim = -1 };
     return shape_of_unit(&f->tc, &u, why);
 }
 
@@ -117,7 +150,7 @@ static const char *var_name(const ExprNames *n, VarId v)
 
 static const char *text_of(Fixture *f, const Affine *e)
 {
-    StrBuf b = {0};
+    StrBuf b = { 0 };
     ExprNames names = { .var = var_name, .user = f->tc.exprs };
     affine_print(&b, f->tc.exprs, e, &names, 0);
     const char *text = arena_strdup(f->tc.arena, strbuf_text(&b));
@@ -125,7 +158,7 @@ static const char *text_of(Fixture *f, const Affine *e)
     return text;
 }
 
-/* ---- the threads themselves ------------------------------------------------------ */
+/* ---- the threads themselves --------------------------------------------- */
 
 typedef struct Thread {
     const Fixture *f;
@@ -181,7 +214,7 @@ static unsigned count_taking_part(Fixture *f, const Tiling *t,
     return n;
 }
 
-/* ---- worked tilings ---------------------------------------------------------------- */
+/* ---- worked tilings ----------------------------------------------------- */
 
 typedef struct Row {
     const char *name;
@@ -194,6 +227,7 @@ typedef struct Row {
     const char *error;
 } Row;
 
+/* clang-format off */
 static const Row rows[] = {
     { "warps of a CTA", 256, 1, { LOOP(U_warp, 4) }, 1,
       "domain=(256,), box=(32,)", "warp", 128, NULL },
@@ -205,7 +239,8 @@ static const Row rows[] = {
       { WARPS(2, 6), LOOP(U_thread8, 16) }, 2, "domain=(256,), box=(8,)",
       "4 * warp + lane floordiv 8 - 8", 128, NULL },
     { "pairs of CTAs, then CTAs", 128, 4,
-      { LOOP(U_two_cta, 2), LOOP(U_cta, 2) }, 2, "domain=(4, 128), box=(1, 128)",
+      { LOOP(U_two_cta, 2), LOOP(U_cta, 2) }, 2,
+      "domain=(4, 128), box=(1, 128)",
       "cta mod 2", 512, NULL },
     { "CTAs two apart", 128, 4, { LOOP(U_cta_strided2, 2) }, 1,
       "domain=(2, 2, 128), box=(2, 1, 128)", "cta mod 2", 512, NULL },
@@ -239,6 +274,7 @@ static const Row rows[] = {
     { "warps of one CTA", 256, 1, { LOOP(U_cta, 1), LOOP(U_warp, 8) }, 2,
       "domain=(256,), box=(32,)", "warp", 256, NULL },
 };
+/* clang-format on */
 
 static const char *run_row(Fixture *f, const Row *r, const Tiling **t,
                            const Cond **guard, const Affine **value)
@@ -248,8 +284,10 @@ static const char *run_row(Fixture *f, const Row *r, const Tiling **t,
     *guard = cond_bool(f->tc.exprs, true);
     for (unsigned i = 0; i < r->n_steps; i++) {
         const Step *s = &r->steps[i];
-        TileRequest q = { .unit = shape(f, s->unit, &why), .lo = s->lo,
-                          .hi = s->hi, .specialise = s->specialise };
+        TileRequest q = { .unit = shape(f, s->unit, &why),
+                          .lo = s->lo,
+                          .hi = s->hi,
+                          .specialise = s->specialise };
         const Cond *g;
         if (!q.unit || !(*t = tiling_derive(&f->tc, *t, &q, &g, value, &why)))
             return why;
@@ -272,7 +310,7 @@ static void check_row(const Row *r)
         return;
     }
     cr_assert(!why, "%s: refused, %s", r->name, why);
-    StrBuf b = {0};
+    StrBuf b = { 0 };
     tiling_print(&b, t);
     cr_expect(!strcmp(strbuf_text(&b), r->tiling), "%s: %s", r->name,
               strbuf_text(&b));
@@ -291,7 +329,7 @@ Test(tiling, worked_tilings)
         check_row(&rows[i]);
 }
 
-/* ---- matching ------------------------------------------------------------------------ */
+/* ---- matching ----------------------------------------------------------- */
 
 typedef struct MatchRow {
     const char *name;
@@ -302,6 +340,7 @@ typedef struct MatchRow {
     const char *error; /* NULL: matches */
 } MatchRow;
 
+/* clang-format off */
 static const MatchRow match_rows[] = {
     { "warps 0 to 4 are a warpgroup", 256, 1, { WARPS(0, 4) }, 1, U_warpgroup,
       NULL },
@@ -336,6 +375,7 @@ static const MatchRow match_rows[] = {
     { "half of the cluster", 64, 4, { LOOP(U_two_cta, 2) }, 1, U_cluster,
       "expected box=" },
 };
+/* clang-format on */
 
 Test(tiling, matching)
 {
