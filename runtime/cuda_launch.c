@@ -81,26 +81,25 @@ static bool allow_cluster(Cuda *cuda, const CudaLaunch *l, CudaError *err)
 }
 
 /* Compares the arguments with the kernel's parameters, if the driver can say
- * them: index i answers its size, the first index past the end "invalid
- * value", and a driver that cannot say something else. */
+ * them: index i answers its size, an index past the end "invalid value", and a
+ * driver that cannot say something else. It is not asked about more indices
+ * than there are arguments: tools that watch API errors would report the
+ * answer (the abi hash tells a kernel with more parameters). */
 static bool check_params(const Cuda *cuda, const CudaLaunch *l,
                          const CudaParam *params, int count, CudaError *err)
 {
     if (!cuda->FuncGetParamInfo)
         return true;
-    for (int i = 0;; i++) {
+    for (int i = 0; i < count; i++) {
         size_t offset = 0, size = 0;
         CUresult code = cuda->FuncGetParamInfo((CUfunction)l->fn.handle,
                                                (size_t)i, &offset, &size);
-        if (code != CUDA_SUCCESS && code != CUDA_ERROR_INVALID_VALUE)
-            return true;
-        bool end = code == CUDA_ERROR_INVALID_VALUE;
-        if (end != (i >= count))
+        if (code == CUDA_ERROR_INVALID_VALUE)
             return cuda_refuse(err,
-                               "kernel '%s' has %s parameters than the %d "
-                               "arguments given",
-                               l->fn.name, end ? "fewer" : "more", count);
-        if (end)
+                               "kernel '%s' has %d parameters, fewer than the "
+                               "%d arguments given",
+                               l->fn.name, i, count);
+        if (code != CUDA_SUCCESS)
             return true;
         if (size != params[i].size)
             return cuda_refuse(err,
@@ -108,6 +107,7 @@ static bool check_params(const Cuda *cuda, const CudaLaunch *l,
                                "but the argument has %zu",
                                i, l->fn.name, size, params[i].size);
     }
+    return true;
 }
 
 bool cuda_launch(Cuda *cuda, const CudaLaunch *launch, const CudaParam *params,

@@ -363,11 +363,9 @@ Test(runtime, launch_passes_cluster_and_arguments)
     cr_assert(cuda_launch(cuda, &launch, params, 2, &err), "%s", err.text);
     assert_logged("block=384,1,1 cluster=2,1,1 attributes=1 shared=0 "
                   "stream=default 1234 4d\n");
-    cr_assert_not(cuda_launch(cuda, &launch, params, 1, &err));
-    assert_message("has more parameters than the 1 arguments given");
     tell((size_t[]){ 8 }, 1);
     cr_assert_not(cuda_launch(cuda, &launch, params, 2, &err));
-    assert_message("has fewer parameters than the 2 arguments given");
+    assert_message("has 1 parameters, fewer than the 2 arguments given");
     tell((size_t[]){ 8, 8 }, 2);
     cr_assert_not(cuda_launch(cuda, &launch, params, 2, &err));
     assert_message("parameter 1 of kernel 'gemm' has 8 bytes, but the argument "
