@@ -56,9 +56,9 @@ static void recover(EirParser *p, const EirLexer *start)
     for (; p->lx.tok.kind != EIR_eof; eir_lex_next(&p->lx)) {
         EirTok kind = p->lx.tok.kind;
         bool past = p->lx.at >= reached && depth == 0;
-        if (past && (kind == EIR_rbrace ||
-                     (p->lx.tok.first &&
-                      (kind == EIR_ident || kind == EIR_value))))
+        if (past &&
+            (kind == EIR_rbrace ||
+             (p->lx.tok.first && (kind == EIR_ident || kind == EIR_value))))
             return;
         if (kind == EIR_lbrace)
             depth++;
@@ -685,9 +685,10 @@ static void bound_coords(EirParser *p, Op *op)
 
 static bool parse_symbol_op(EirParser *p, Head *h)
 {
-    add_str(p, h, "name", p->lx.tok.text);
+    const char *name = p->lx.tok.text;
     if (!eir_expect(p, EIR_symbol))
         return false;
+    add_str(p, h, "name", name);
     Op *op = op_new(p->m, h->code, h->loc, 0, 0, 1);
     block_append(p->m->body, op);
     op->comment = h->comment;

@@ -1,6 +1,8 @@
 /* Diagnostics as text through diag_render, as JSON through jansson. */
 #include "tools/diag_print.h"
 
+#include "verify/check.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -56,6 +58,8 @@ static void print_json(const Ctx *ctx, const Diag *d, StrBuf *out)
     json_object_set_new(j, "version", json_integer(1));
     json_object_set_new(j, "severity", json_text(severity_name(d->severity)));
     json_object_set_new(j, "code", json_text(d->code));
+    const Hazard *rule = hazard_find(d->code);
+    json_object_set_new(j, "rule", json_or_null(rule ? rule->text : NULL));
     json_object_set_new(j, "message", json_text(d->message));
     json_object_set_new(j, "place", json_place(ctx, d->loc));
     json_object_set_new(j, "notes", notes);
