@@ -4,6 +4,7 @@
  * stop the others. Output goes out only when every part succeeded (or, with
  * --verify-diagnostics, failed as expected). */
 #include "ir/eir.h"
+#include "ir/exo.h"
 #include "passes/pass.h"
 #include "tools/checks.h"
 #include "tools/diag_print.h"
@@ -163,6 +164,8 @@ static ToolStatus run_passes(Opt *opt, Module **m)
 
 static bool print_module(Opt *opt, const Module *m)
 {
+    if (!strcmp(options_value(opt->options, "--emit", "eir"), "exo"))
+        return exo_print(m, &opt->out);
     eir_print(m, &opt->print, &opt->out);
     return true;
 }
@@ -314,8 +317,6 @@ static ToolStatus run(Opt *opt)
         return print_pass_list();
     if (options_has(o, "--schedule") || options_has(o, "--param"))
         return missing("--schedule: this version has no schedules");
-    if (!strcmp(options_value(o, "--emit", "eir"), "exo"))
-        return missing("--emit=exo: built without the .exo printer");
     if (!strcmp(options_value(o, "--diagnostics", "text"), "json"))
         opt->format = DIAG_json;
     if (!diag_format_available(opt->format))
