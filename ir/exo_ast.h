@@ -11,7 +11,7 @@
 
 enum {
     EXO_NEST_MAX = 1000,          /* blocks, brackets, height of an expression */
-    EXO_SOURCE_MAX = 32 << 20,    /* bytes of one file */
+    EXO_SOURCE_MAX = 8 << 20,     /* bytes of one file */
     EXO_ERRORS_MAX = 200          /* of one file; then it is given up */
 };
 
