@@ -5,13 +5,13 @@
  * standard output or to -o, faults go to standard error. The exit status is
  * the worst of the verdicts. */
 #include "passes/pass.h"
-#include "passes/prove.h"
 #include "tools/check_report.h"
 #include "tools/checks.h"
 #include "tools/diag_print.h"
 #include "tools/input.h"
 #include "tools/options.h"
 #include "tools/output.h"
+#include "tools/prover.h"
 
 #include <string.h>
 
@@ -73,10 +73,13 @@ static ToolStatus run_pipeline(Check *c, const char *level, PassManager *pm,
     if (!text || !pipeline_parse(c->ctx, text, &p))
         return TOOL_usage;
     *pm = (PassManager){ .ctx = c->ctx };
-    pm->prover = prover_layer1(arena);
+    ToolProver *prover = tool_prover_open(arena);
+    pm->prover = tool_prover(prover);
     pm->checks = tool_checks_of(
         arena, options_value(c->options, "--proc", NULL), &pm->n_checks);
-    return pipeline_run(pm, &p, &c->m) ? TOOL_done : TOOL_wrong;
+    bool ok = pipeline_run(pm, &p, &c->m);
+    tool_prover_close(prover);
+    return ok ? TOOL_done : TOOL_wrong;
 }
 
 static ToolStatus report(Check *c, const PassManager *pm)

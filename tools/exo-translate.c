@@ -19,6 +19,7 @@
 #include "tools/input.h"
 #include "tools/options.h"
 #include "tools/output.h"
+#include "tools/prover.h"
 #include "tools/report.h"
 
 #include <stdio.h>
@@ -94,11 +95,15 @@ static void after_pass(void *user, const PassRun *run, unsigned i,
     certificate_add_module(&t->cert, m);
 }
 
-static void report_times(const PassManager *pm)
+static void report_times(const PassManager *pm, const ToolProver *prover)
 {
+    StrBuf s = { 0 };
     for (size_t i = 0; i < pm->times.len; i++)
-        fprintf(stderr, "timing: %s %.6f s\n", pm->times.data[i].pass,
-                pm->times.data[i].seconds);
+        strbuf_addf(&s, "timing: %s %.6f s\n", pm->times.data[i].pass,
+                    pm->times.data[i].seconds);
+    tool_prover_report(prover, &s);
+    fputs(strbuf_text(&s), stderr);
+    strbuf_free(&s);
 }
 
 static ToolStatus run_pipeline(Translate *t, const char *text)
@@ -109,12 +114,17 @@ static ToolStatus run_pipeline(Translate *t, const char *text)
     PassManager pm = {
         .ctx = t->ctx, .verify_each = true, .after = after_pass, .user = t
     };
+    Arena *arena = arena_new();
+    ToolProver *prover = tool_prover_open(arena);
+    pm.prover = tool_prover(prover);
     pm.checks = tool_checks(&pm.n_checks);
     bool ok = pipeline_run(&pm, &pipeline, &t->m);
     ToolStatus status = tool_findings_report(t->ctx, &pm);
     certificate_add_findings(&t->cert, &pm);
     if (options_has(t->options, "--timing"))
-        report_times(&pm);
+        report_times(&pm, prover);
+    tool_prover_close(prover);
+    arena_free(arena);
     if (!ok || ctx_error_count(t->ctx))
         return TOOL_wrong;
     bool may = options_has(t->options, "--allow-unknown");
