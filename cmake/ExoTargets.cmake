@@ -202,7 +202,7 @@ function(exo_install)
     endif()
   endforeach()
   string(STRIP "${EXO_PC_LIBS}" EXO_PC_LIBS)
-  set(EXO_PC_LIBS_PRIVATE "-lm ${CMAKE_DL_LIBS}")
+  set(EXO_PC_LIBS_PRIVATE "-lm -l${CMAKE_DL_LIBS}")
   foreach(dependency llvm z3 json)
     if(exo_dep_${dependency}_library)
       string(TOUPPER ${dependency} upper)
@@ -226,6 +226,9 @@ function(exo_install)
               DESTINATION ${CMAKE_INSTALL_DATADIR}/exo)
     endif()
   endforeach()
+  # The prefix as seen from exo.pc, so that the tree can be installed or moved
+  # anywhere.
+  file(RELATIVE_PATH EXO_PC_UP /p/${CMAKE_INSTALL_LIBDIR}/pkgconfig /p)
   configure_file(${CMAKE_SOURCE_DIR}/exo.pc.in ${CMAKE_BINARY_DIR}/exo.pc
                  @ONLY)
   install(FILES ${CMAKE_BINARY_DIR}/exo.pc

@@ -15,12 +15,12 @@ compile_by_pkg_config() {
     ${CC:-cc} -std=c17 -o "$prefix/user" "$prefix/user.c" $flags
 }
 
-# Includes every installed header of ir/.
+# Includes every installed header of ir/ and calls into its library.
 {
     for header in ir/*.h; do
         echo "#include \"$header\""
     done
-    echo "int main(void) { return 0; }"
+    echo "int main(void) { return scalar_type_bytes(TY_f32) != 4; }"
 } >"$prefix/user.c"
 
 check "cmake --install" cmake --install "$EXO_BUILD" --prefix "$prefix"
