@@ -1,7 +1,9 @@
 /* async.instr: the PTX of a library entry with its operands put in.
  *
  * A memory operand is its address (32 bits in shared memory, swizzled; 64 in
- * global), an index its value in 32 bits, a register operand its registers.
+ * global), an index its value in 32 bits, a register operand its registers:
+ * those of a packed memory without a map are words of 32 bits, whatever they
+ * hold.
  * Registers that the entry writes are outputs, tied to inputs unless every
  * element is written first. */
 #include "codegen/llvm_emit.h"
@@ -39,6 +41,13 @@ static bool is_byte(LLVMTypeRef type)
            LLVMGetIntTypeWidth(type) == 8;
 }
 
+/* Are the operand's registers words, although they hold floats? */
+static bool holds_words(Emit *e, const Type *t)
+{
+    const Mem *mem = emit_mem(e, t);
+    return t->elem == TY_f32 && mem && mem->packed && !mem->map_slot;
+}
+
 static bool is_written(const Instr *in, const Op *op, unsigned i)
 {
     return op->operands[i].kind == OPND_value &&
@@ -54,7 +63,7 @@ static bool add_outputs(Emit *e, const Op *op, const Instr *in, Asm *a,
             continue;
         const Type *t = op->operands[i].u.value->type;
         LLVMTypeRef type = emit_part_type(e, t);
-        type = is_byte(type) ? e->i16 : type;
+        type = is_byte(type) ? e->i16 : holds_words(e, t) ? e->i32 : type;
         place[i].n = emit_type_parts(t);
         for (unsigned k = 0; k < place[i].n; k++) {
             unsigned at = asm_out(a, letter_of(type), type);
@@ -97,9 +106,20 @@ static LLVMValueRef single_operand(Emit *e, const Op *op, const Operand *o)
     }
 }
 
-static LLVMValueRef widened(Emit *e, LLVMValueRef v)
+/* A register as the asm takes it, and back. */
+static LLVMValueRef to_asm(Emit *e, const Type *t, LLVMValueRef v)
 {
+    if (holds_words(e, t))
+        return LLVMBuildBitCast(e->b, v, e->i32, "");
     return is_byte(LLVMTypeOf(v)) ? LLVMBuildZExt(e->b, v, e->i16, "") : v;
+}
+
+static LLVMValueRef from_asm(Emit *e, const Type *t, LLVMValueRef v)
+{
+    LLVMTypeRef type = emit_part_type(e, t);
+    if (holds_words(e, t))
+        return LLVMBuildBitCast(e->b, v, type, "");
+    return is_byte(type) ? LLVMBuildTrunc(e->b, v, type, "") : v;
 }
 
 static void add_register_inputs(Emit *e, const Op *op, const Instr *in,
@@ -110,7 +130,7 @@ static void add_register_inputs(Emit *e, const Op *op, const Instr *in,
     if (written && in->params[i].write_only)
         return;
     for (unsigned k = 0; k < ev->n; k++) {
-        LLVMValueRef v = widened(e, ev->parts[k]);
+        LLVMValueRef v = to_asm(e, op->operands[i].u.value->type, ev->parts[k]);
         if (written) {
             asm_tied(a, place[i].first + k, v);
             continue;
@@ -199,16 +219,14 @@ static void take_results(Emit *e, const Op *op, const Instr *in,
     for (unsigned i = 0; i < in->n_params; i++) {
         if (!is_written(in, op, i))
             continue;
-        LLVMTypeRef type = emit_part_type(e, op->operands[i].u.value->type);
+        const Type *t = op->operands[i].u.value->type;
         LLVMValueRef *parts =
             ARENA_ARRAY(e->arena, LLVMValueRef, place[i].n + 1);
         for (unsigned k = 0; k < place[i].n; k++) {
             unsigned at = place[i].first + k;
             LLVMValueRef v =
                 is_struct ? LLVMBuildExtractValue(e->b, call, at, "") : call;
-            if (is_byte(type))
-                v = LLVMBuildTrunc(e->b, v, type, "");
-            parts[k] = v;
+            parts[k] = from_asm(e, t, v);
         }
         emit_set_value(e, op->results[result++], place[i].n, parts);
     }
