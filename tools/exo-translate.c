@@ -12,6 +12,7 @@
 #include "codegen/llvm.h"
 #endif
 #include "ir/eir.h"
+#include "ir/exo.h"
 #include "passes/pass.h"
 #include "tools/certificate.h"
 #include "tools/checks.h"
@@ -106,6 +107,19 @@ static void report_times(const PassManager *pm, const ToolProver *prover)
     strbuf_free(&s);
 }
 
+/* What is undecided is translated only when the user says so. */
+static ToolStatus allow_unknown(Translate *t, ToolStatus status)
+{
+    if (status != TOOL_undecided)
+        return status;
+    if (options_has(t->options, "--allow-unknown"))
+        return TOOL_done;
+    diag_remark(t->ctx, (Loc){ 0 }, "undecided",
+                "not translated, since a check is undecided; --allow-unknown "
+                "translates all the same");
+    return status;
+}
+
 static ToolStatus run_pipeline(Translate *t, const char *text)
 {
     Pipeline pipeline = { 0 };
@@ -127,8 +141,7 @@ static ToolStatus run_pipeline(Translate *t, const char *text)
     arena_free(arena);
     if (!ok || ctx_error_count(t->ctx))
         return TOOL_wrong;
-    bool may = options_has(t->options, "--allow-unknown");
-    return status == TOOL_undecided && may ? TOOL_done : status;
+    return allow_unknown(t, status);
 }
 
 static int level_rank(const char *level)
@@ -298,11 +311,16 @@ static bool write_c(Translate *t)
     return ok;
 }
 
-static bool write_eir(Translate *t)
+/* As .exo or .eir. */
+static bool write_program(Translate *t)
 {
     StrBuf s = { 0 };
-    eir_print(t->m, NULL, &s);
-    bool ok = write_text(t, &s);
+    bool ok = true;
+    if (t->form == FORM_exo)
+        ok = exo_print(t->m, &s);
+    else
+        eir_print(t->m, NULL, &s);
+    ok = ok && write_text(t, &s);
     strbuf_free(&s);
     return ok;
 }
@@ -331,7 +349,7 @@ static bool write_form(Translate *t)
     case FORM_c:
         return write_c(t);
     default:
-        return write_eir(t);
+        return write_program(t);
     }
 }
 
@@ -354,8 +372,6 @@ static ToolStatus check_available(Translate *t)
     const Options *o = t->options;
     if (options_has(o, "--schedule") || options_has(o, "--param"))
         return missing("--schedule: this version has no schedules");
-    if (t->form == FORM_exo)
-        return missing("--to=exo: built without the .exo printer");
     if (!diag_format_available(t->format))
         return missing("--diagnostics=json: built without jansson");
     if (options_has(o, "--emit-certificate") && !certificate_available())
