@@ -386,7 +386,7 @@ static bool run_check(PassManager *pm, const PassRun *run, Module *m)
         check->run(&pc, m, check->user);
     else
         pass_finding(&pc, (PassFinding){ run->pass->name, NULL, PASS_not_run,
-                                         "this tool does not have it" });
+                                         "it does not exist yet" });
     arena_free(scratch);
     VEC_PUSH(ctx_arena(pm->ctx), &pm->fresh_checks, run->pass->name);
     bool ok = ctx_error_count(pm->ctx) == errors;
