@@ -55,6 +55,7 @@ typedef struct Lexer {
     VEC(unsigned) indents;
     unsigned dedents; /* still to be given */
     bool at_line_start;
+    bool recovering; /* skipping a broken statement: open brackets are its */
     unsigned n_errors;
     StrBuf comment; /* comment lines since the last statement began */
 } Lexer;
@@ -67,8 +68,6 @@ Tok lexer_next(Lexer *lx);
 /* The comment lines collected so far, interned, without `# `, or NULL; they
  * are then forgotten. */
 const char *lexer_take_comment(Lexer *lx);
-/* Gives up open brackets: the next line starts a new statement. */
-void lexer_drop_brackets(Lexer *lx);
 
 /* ---- expressions ------------------------------------------------------------ */
 

@@ -81,11 +81,6 @@ const char *lexer_take_comment(Lexer *lx)
     return s;
 }
 
-void lexer_drop_brackets(Lexer *lx)
-{
-    lx->brackets = 0;
-}
-
 /* At a `#`: keeps the comment's text and stands at the end of the line. */
 static void take_comment(Lexer *lx)
 {
@@ -344,10 +339,12 @@ static bool continue_line(Lexer *lx)
     next_line(lx);
     if (!starts_statement(lx))
         return true;
-    lx->n_errors++;
-    Diag *d = diag_error(lx->ctx, lx->bracket_loc, "syntax",
-                         "bracket is never closed");
-    diag_note(lx->ctx, d, loc_at(lx, lx->p), "a statement begins here");
+    if (!lx->recovering) {
+        lx->n_errors++;
+        Diag *d = diag_error(lx->ctx, lx->bracket_loc, "syntax",
+                             "bracket is never closed");
+        diag_note(lx->ctx, d, loc_at(lx, lx->p), "a statement begins here");
+    }
     lx->brackets = 0;
     lx->at_line_start = true;
     return false;
@@ -380,12 +377,12 @@ static bool skip_blanks(Lexer *lx)
 static Tok end_token(Lexer *lx)
 {
     Tok tok = { .kind = TOK_end, .loc = loc_at(lx, lx->end), .text = lx->end };
-    if (lx->brackets) {
-        lx->brackets = 0;
+    if (lx->brackets && !lx->recovering) {
         lx->n_errors++;
         diag_error(lx->ctx, lx->bracket_loc, "syntax",
                    "bracket is never closed");
     }
+    lx->brackets = 0;
     if (!lx->at_line_start) {
         lx->at_line_start = true;
         tok.kind = TOK_newline;

@@ -76,7 +76,11 @@ Diag *parser_error(ExoParser *p, Loc loc, const char *fmt, ...)
     va_start(ap, fmt);
     const char *message = arena_vprintf(p->arena, fmt, ap);
     va_end(ap);
-    return diag_error(p->ctx, loc, "syntax", "%s", message);
+    Diag *d = diag_error(p->ctx, loc, "syntax", "%s", message);
+    if (p->lx.brackets && p->lx.bracket_loc.line < loc.line)
+        diag_note(p->ctx, d, p->lx.bracket_loc, "inside the bracket that opens "
+                  "here");
+    return d;
 }
 
 static const char *op_text(ExoParser *p, int op)
@@ -152,9 +156,11 @@ static AstStmt *parse_indented(ExoParser *p)
 
 void parser_recover(ExoParser *p, bool block)
 {
+    p->lx.recovering = true;
     while (p->tok.kind != TOK_newline && p->tok.kind != TOK_end &&
            p->tok.kind != TOK_dedent && p->tok.kind != TOK_indent)
         parser_advance(p);
+    p->lx.recovering = false;
     if (p->tok.kind == TOK_newline)
         parser_advance(p);
     lexer_take_comment(&p->lx);
