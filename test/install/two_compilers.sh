@@ -43,7 +43,20 @@ for kernel in kernels/*.exo test/examples/*.exo; do
     check "$kernel: as .exo" agree exo-opt "$kernel" --emit=exo
     check "$kernel: lowered" agree exo-opt "$kernel" \
         --pass-pipeline=lower-par-to-async
+    check "$kernel: LLVM IR" agree exo-translate "$kernel" --to=llvm
     check "$kernel: PTX" agree exo-translate "$kernel" --to=ptx
     check "$kernel: by the default pipeline" agree exo-translate "$kernel" --to=eir --level=async
+done
+# exo-run prints a hash of each output's bytes.
+for kernel in kernels/*.exo; do
+    case $kernel in
+    */saxpy.exo) size=N=300 ;;
+    */transpose.exo) size=M=70,N=45 ;;
+    *) size=M=136,N=72,K=40 ;;
+    esac
+    check "$kernel: run sequentially" agree exo-run "$kernel" \
+        --size "$size" --fill=normal
+    check "$kernel: run on the machine model" agree exo-run "$kernel" \
+        --size "$size" --level=async --seed=7 --fill=normal
 done
 finish
