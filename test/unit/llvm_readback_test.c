@@ -1,0 +1,209 @@
+/* Reads the PTX back: each op of a kernel that synchronises or is collective is
+ * there as often as the IR has it, no more and no less. */
+#include "codegen/llvm.h"
+#include "ir/eir.h"
+#include "ir/exo.h"
+#include "ir/lib.h"
+#include "passes/abi.h"
+#include "passes/lower/lower.h"
+
+#include <criterion/criterion.h>
+#include <criterion/parameterized.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct Loaded {
+    Ctx *ctx;
+    Module *m;
+    Op *kernels[8];
+    unsigned n;
+} Loaded;
+
+/* A program of this source tree, lowered where it is .exo. */
+static Loaded load(const char *path)
+{
+    Loaded l = { .ctx = ctx_new() };
+    char full[512];
+    Lib *lib = lib_new(l.ctx);
+    cr_assert(lib_load_dir(lib, EXO_SOURCE_DIR "/lib"));
+    snprintf(full, sizeof full, EXO_SOURCE_DIR "/%s", path);
+    uint32_t file = ctx_read_source(l.ctx, full);
+    cr_assert_neq(file, 0);
+    if (strstr(path, ".exo")) {
+        l.m = exo_parse(l.ctx, file, lib, NULL);
+        cr_assert(l.m && lower_par_to_async(l.ctx, l.m));
+    } else {
+        l.m = eir_parse(l.ctx, file, lib);
+        cr_assert(l.m);
+    }
+    for (Op *op = l.m->body->first; op; op = op->next)
+        if (op->code == OP_async_kernel && l.n < 8)
+            l.kernels[l.n++] = op;
+    return l;
+}
+
+static void unload(Loaded *l)
+{
+    module_free(l->m);
+    ctx_free(l->ctx);
+}
+
+/* What an op becomes: the stem of its instruction. The stems are chosen so
+ * that none is part of another's line. */
+static const struct {
+    OpCode code;
+    const char *stem;
+} stems[] = {
+    { OP_async_elect, "elect.sync _" },
+    { OP_async_setmaxnreg, "setmaxnreg." },
+    { OP_async_mbarrier_init, "mbarrier.init." },
+    { OP_async_mbarrier_wait, "mbarrier.try_wait.parity" },
+    { OP_async_mbarrier_arrive, "\tmbarrier.arrive" },
+    { OP_async_mbarrier_expect_tx, "mbarrier.expect_tx" },
+    { OP_async_cp_async_mbarrier_arrive, "cp.async.mbarrier.arrive" },
+    { OP_async_fence_mbarrier_init, "fence.mbarrier_init" },
+    { OP_async_fence_proxy, "fence.proxy.async" },
+    { OP_async_warp_sync, "bar.warp.sync" },
+    { OP_async_barrier_cta_sync, "barrier.cta.sync" },
+    { OP_async_barrier_cluster_arrive, "barrier.cluster.arrive" },
+    { OP_async_barrier_cluster_wait, "barrier.cluster.wait" },
+    { OP_async_bulk_tensor_load, ".shared::cluster.global.tile" },
+    { OP_async_bulk_tensor_store, "d.global.shared::cta.tile" },
+    { OP_async_bulk_tensor_reduce, "cp.reduce.async.bulk.tensor" },
+    { OP_async_bulk_commit_group, "cp.async.bulk.commit_group" },
+    { OP_async_bulk_wait_group, "cp.async.bulk.wait_group" },
+    { OP_async_cp_async_commit_group, "cp.async.commit_group" },
+    { OP_async_cp_async_wait_group, "cp.async.wait_group" },
+    { OP_async_cp_async_wait_all, "cp.async.wait_all" },
+    { OP_async_wgmma_fence, "wgmma.fence" },
+    { OP_async_wgmma_mma_async, "wgmma.mma_async" },
+    { OP_async_wgmma_commit_group, "wgmma.commit_group" },
+    { OP_async_wgmma_wait_group, "wgmma.wait_group" },
+};
+enum { N_STEMS = sizeof stems / sizeof *stems };
+
+/* How many instructions one op is. */
+static long instructions(const Op *op)
+{
+    long n = 1;
+    if (op->code == OP_async_mbarrier_init) {
+        const Value *v = op->operands[0].u.value;
+        for (unsigned i = 0; i < v->type->rank; i++) {
+            int64_t extent = 0;
+            cr_assert(affine_is_const(v->shape[i], &extent));
+            n *= (long)extent;
+        }
+    } else if (op->code == OP_async_mbarrier_arrive) {
+        const Param *p = op_attr_param(op, "cta_xor");
+        n = p && p->kind == PARAM_tuple ? (long)p->n : 1;
+    }
+    return n;
+}
+
+static bool count_op(Op *op, void *user)
+{
+    long *counts = user;
+    for (int i = 0; i < N_STEMS; i++)
+        if (stems[i].code == op->code)
+            counts[i] += instructions(op);
+    return true;
+}
+
+static long occurrences(const char *text, const char *what)
+{
+    long n = 0;
+    for (const char *at = strstr(text, what); at; at = strstr(at + 1, what))
+        n++;
+    return n;
+}
+
+typedef struct Program {
+    char path[64];
+} Program;
+
+ParameterizedTestParameters(llvm_readback, counts)
+{
+    static Program programs[] = {
+        { "kernels/saxpy.exo" },
+        { "kernels/transpose.exo" },
+        { "kernels/gemm_simt_f32.exo" },
+        { "kernels/gemm_sm90_bf16.exo" },
+        { "kernels/gemm_sm90_f16.exo" },
+        { "kernels/gemm_sm90_tf32.exo" },
+        { "test/lit/codegen/sync.eir" },
+        { "test/lit/codegen/copies.eir" },
+        { "test/lit/codegen/wgmma.eir" },
+        { "test/lit/codegen/gemm_pipeline.eir" },
+    };
+    return cr_make_param_array(Program, programs,
+                               sizeof programs / sizeof *programs);
+}
+
+ParameterizedTest(Program *program, llvm_readback, counts)
+{
+    Loaded l = load(program->path);
+    long counts[N_STEMS] = { 0 };
+    StrBuf ptx = { 0 };
+    cr_assert(l.n > 0);
+    cr_assert(llvm_emit_kernels(l.ctx, l.m, l.n, l.kernels, NULL, NULL, &ptx));
+    for (unsigned i = 0; i < l.n; i++)
+        op_walk(l.kernels[i], count_op, counts);
+    for (int i = 0; i < N_STEMS; i++) {
+        long got = occurrences(ptx.data, stems[i].stem);
+        cr_expect(got == counts[i], "%s: %ld of %s in the PTX, %ld in the IR",
+                  program->path, got, stems[i].stem, counts[i]);
+    }
+    strbuf_free(&ptx);
+    unload(&l);
+}
+
+/* The table above names every op that synchronises, but for those that other
+ * tests look at: a tile store is several stmatrix, an instruction its own. */
+Test(llvm_readback, table_is_complete)
+{
+    for (int c = OP_none + 1; c < OP_count; c++) {
+        const OpInfo *row = op_info((OpCode)c);
+        bool must = !strcmp(row->dialect, "async") &&
+                    (row->traits & (OPT_SYNC | OPT_COLLECTIVE)) &&
+                    c != OP_async_tile_store && c != OP_async_instr;
+        bool has = false;
+        for (int i = 0; i < N_STEMS; i++)
+            has = has || (int)stems[i].code == c;
+        cr_expect(!must || has, "async.%s has no stem", row->name);
+    }
+}
+
+/* Twice in one process, and after other work: the same bytes. */
+Test(llvm_readback, same_bytes)
+{
+    StrBuf text[2] = { { 0 }, { 0 } };
+    for (int i = 0; i < 2; i++) {
+        Loaded l = load("kernels/gemm_sm90_bf16.exo");
+        cr_assert(llvm_emit_kernels(l.ctx, l.m, l.n, l.kernels, NULL, NULL,
+                                    &text[i]));
+        unload(&l);
+        Loaded other = load("kernels/saxpy.exo");
+        unload(&other);
+    }
+    cr_expect_str_eq(text[0].data, text[1].data);
+    strbuf_free(&text[0]);
+    strbuf_free(&text[1]);
+}
+
+/* The head of the PTX says how the kernel is called. */
+Test(llvm_readback, abi_line)
+{
+    Loaded l = load("kernels/saxpy.exo");
+    StrBuf ptx = { 0 };
+    char line[128];
+    LlvmOptions options = { .summary = "nothing was checked" };
+    cr_assert(
+        llvm_emit_kernels(l.ctx, l.m, l.n, l.kernels, &options, NULL, &ptx));
+    snprintf(line, sizeof line, "// exo-abi: %016llx %s\n",
+             (unsigned long long)kernel_abi_hash(l.ctx, l.kernels[0]),
+             op_attr_str(l.kernels[0], "name", ""));
+    cr_expect(strstr(ptx.data, line) == ptx.data);
+    cr_expect(strstr(ptx.data, "// exo-certificate: nothing was checked\n"));
+    strbuf_free(&ptx);
+    unload(&l);
+}
