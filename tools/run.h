@@ -55,6 +55,7 @@ ToolStatus run_gpu_probe(Run *r);
 /* The sequential result to compare with. Above a budget of work only some
  * tasks are run, and only what they changed is compared. */
 typedef struct Reference {
+    const char *name; /* "seq" */
     ProcArg *args;
     int64_t tasks, run; /* of them; tasks 0: all was run */
 } Reference;

@@ -71,7 +71,7 @@ static bool *pick_tasks(const Run *r, int64_t n, int64_t want)
 
 ToolStatus run_reference(Run *r, Reference *out)
 {
-    *out = (Reference){ 0 };
+    *out = (Reference){ .name = "seq" };
     if (r->proc->code != OP_ctl_proc) {
         diag_error(r->ctx, r->proc->loc, "level",
                    "--check compares with the sequential meaning, which an "
@@ -167,31 +167,33 @@ static Difference compare_tensor(const Run *r, const Reference *ref,
     return d;
 }
 
-static void report_difference(const Run *r, const Tensor *want,
+static void report_difference(const Run *r, const Reference *ref, unsigned i,
                               const Tensor *got, const Difference *d,
                               const char *where)
 {
+    const Tensor *want = ref->args[i].tensor;
     StrBuf name = { 0 };
     tensor_print_element(&name, want, d->first);
     bool poison = scalar_is_poison(got->elem, got->bytes +
                                                   d->first * got->elem_bytes);
     if (!want->written[d->first])
         diag_error(r->ctx, r->proc->loc, "mismatch",
-                   "%s: %s was written, but seq leaves it alone; %lld of %lld "
-                   "elements differ", where, strbuf_text(&name),
+                   "%s: %s was written, but %s leaves it alone; %lld of %lld "
+                   "elements differ", where, strbuf_text(&name), ref->name,
                    (long long)d->differ, (long long)d->compared);
     else if (poison)
         diag_error(r->ctx, r->proc->loc, "mismatch",
-                   "%s: %s was not written, but seq gives %g; %lld of %lld "
-                   "elements differ", where, strbuf_text(&name),
+                   "%s: %s was not written, but %s gives %g; %lld of %lld "
+                   "elements differ", where, strbuf_text(&name), ref->name,
                    tensor_get(want, d->first), (long long)d->differ,
                    (long long)d->compared);
     else
         diag_error(r->ctx, r->proc->loc, "mismatch",
-                   "%s: %s is %.9g, but seq gives %.9g; %lld of %lld elements "
+                   "%s: %s is %.9g, but %s gives %.9g; %lld of %lld elements "
                    "differ", where, strbuf_text(&name),
-                   tensor_get(got, d->first), tensor_get(want, d->first),
-                   (long long)d->differ, (long long)d->compared);
+                   tensor_get(got, d->first), ref->name,
+                   tensor_get(want, d->first), (long long)d->differ,
+                   (long long)d->compared);
     strbuf_free(&name);
 }
 
@@ -206,14 +208,14 @@ ToolStatus run_compare(const Run *r, const Reference *ref, const ProcArg *got,
         Difference d = compare_tensor(r, ref, i, got[i].tensor);
         compared += d.compared;
         if (d.differ) {
-            report_difference(r, ref->args[i].tensor, got[i].tensor, &d,
-                              where);
+            report_difference(r, ref, i, got[i].tensor, &d, where);
             status = TOOL_wrong;
         }
     }
     if (status)
         return status;
-    printf("%s: agrees with seq on %lld elements", where, (long long)compared);
+    printf("%s: agrees with %s on %lld elements", where, ref->name,
+           (long long)compared);
     if (ref->tasks)
         printf(" of %lld sampled tasks of %lld", (long long)ref->run,
                (long long)ref->tasks);
@@ -240,7 +242,8 @@ ToolStatus run_seq(Run *r)
     InterpOptions o = { 0 };
     ToolStatus s = run_interp(r, args, &o, NULL);
     if (!s && options_has(r->o, "--check")) {
-        Reference plain = { .args = run_copy_args(r) };
+        Reference plain = { .name = "plain loops",
+                            .args = run_copy_args(r) };
         o.plain = true;
         s = run_interp(r, plain.args, &o, NULL);
         s = s ? s : run_compare(r, &plain, args, "native loops");
@@ -251,7 +254,9 @@ ToolStatus run_seq(Run *r)
     return s;
 }
 
-static ToolStatus run_schedule(Run *r, const Reference *ref, uint64_t seed,
+/* Runs one schedule and compares it with ref, or, when ref is still empty,
+ * leaves its results there for the next ones. */
+static ToolStatus run_schedule(Run *r, Reference *ref, uint64_t seed,
                                bool last)
 {
     MachineOptions o = { .clusters = options_int(r->o, "--clusters", 1),
@@ -275,25 +280,26 @@ static ToolStatus run_schedule(Run *r, const Reference *ref, uint64_t seed,
     char where[64];
     snprintf(where, sizeof where, "async, seed %llu",
              (unsigned long long)seed);
-    if (!s && ref)
+    if (!s && ref->args)
         s = run_compare(r, ref, args, where);
     if (!s && last)
         s = finish(r, args);
-    run_free_args(r, args);
+    if (!s && !ref->args)
+        *ref = (Reference){ .name = "the first schedule", .args = args };
+    else
+        run_free_args(r, args);
     return s;
 }
 
 ToolStatus run_async(Run *r)
 {
     Reference ref = { 0 };
-    bool check = options_has(r->o, "--check");
     int64_t seeds = options_int(r->o, "--seeds", 1);
     ToolStatus s = run_lower(r);
-    if (!s && check)
+    if (!s && options_has(r->o, "--check"))
         s = run_reference(r, &ref);
     for (int64_t i = 0; i < seeds && !s; i++)
-        s = run_schedule(r, check ? &ref : NULL, r->seed + (uint64_t)i,
-                         i == seeds - 1);
+        s = run_schedule(r, &ref, r->seed + (uint64_t)i, i == seeds - 1);
     run_free_args(r, ref.args);
     return s;
 }
