@@ -7,7 +7,7 @@
  * memory; the swizzle permutes their 16-byte chunks by absolute address. */
 #include "verify/machine/machine_internal.h"
 
-#include "verify/values.h"
+#include "ir/values.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +31,7 @@ Effect *effect_new(Machine *mc, EffectKind kind, Warp *w, const Op *op,
     e->warp = w;
     e->lanes = lanes;
     e->bar_at = -1;
+    e->priority = machine_random(mc);
     e->place = mc->n_effects;
     mc->effects[mc->n_effects++] = e;
     MachineEvent ev = { .kind = MEV_issue, .op = op, .effect = e->number,
@@ -59,6 +60,17 @@ void effect_finish(Machine *mc, Effect *e)
     free(e->data);
     free(e->targets);
     free(e);
+}
+
+bool check_proxy(Machine *mc, const Warp *w, uint32_t lanes, const Op *op,
+                 const Cta *cta, int64_t at, size_t n)
+{
+    if (!cta->any_generic || !memchr(cta->generic + at, 1, n))
+        return true;
+    return machine_fail(mc, w, lanes, op, "proxy",
+                        "reads shared byte %lld of cta %u through the async "
+                        "proxy, but it was written by ordinary stores and no "
+                        "fence.proxy followed", (long long)at, cta->rank);
 }
 
 static bool earlier_cp(const Effect *e)
@@ -329,8 +341,11 @@ static bool move_shared(Machine *mc, Effect *e, Cta *cta, bool write)
         if (write) {
             memcpy(cta->smem + at, e->data + i, n);
             memset(cta->written + at, 1, n);
+            memset(cta->generic + at, 0, n);
             continue;
         }
+        if (!check_proxy(mc, e->warp, e->lanes, e->op, cta, at, n))
+            return false;
         if (memchr(cta->written + at, 0, n))
             return machine_fail(mc, e->warp, e->lanes, e->op, "poison",
                                 "reads shared byte %lld of cta %u, which was "
@@ -361,6 +376,11 @@ static bool load_step(Machine *mc, Effect *e)
         return machine_fail(mc, e->warp, e->lanes, e->op, "exited",
                             "writes shared memory of cta %u, all of whose "
                             "warps have ended", cta->rank);
+    if (!cta->bars[e->bar_at / 8].fenced && cta->bars[e->bar_at / 8].ready)
+        return machine_fail(mc, e->warp, e->lanes, e->op, "proxy",
+                            "signals an mbarrier of cta %u whose "
+                            "initialisation no fence made visible to the async "
+                            "proxy", cta->rank);
     if (!move_shared(mc, e, cta, true) ||
         !mbar_bytes(mc, e->warp, e->op, cta, e->bar_at, -box_bytes(e)))
         return false;

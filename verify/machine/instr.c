@@ -7,7 +7,7 @@
  * one step, its destination written in a later one. */
 #include "verify/machine/machine_internal.h"
 
-#include "verify/values.h"
+#include "ir/values.h"
 
 #include <stdlib.h>
 #include <string.h>

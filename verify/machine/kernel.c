@@ -3,7 +3,7 @@
  * windows seen on their root. */
 #include "verify/machine/kernel.h"
 
-#include "verify/values.h"
+#include "ir/values.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
 #include "verify/machine/machine.h"
 
 #include "verify/machine/kernel.h"
-#include "verify/values.h"
+#include "ir/values.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -105,6 +105,8 @@ static void make_warp(Machine *mc, Cluster *cl, Cta *cta, unsigned i)
     w->cluster = cl;
     w->cta = cta;
     w->index = i;
+    w->mma_unfenced = true;
+    w->priority = machine_random(mc);
     w->vars = ARENA_ARRAY(mc->arena, int64_t, mc->k->n_vars);
     w->lane_vars = ARENA_ARRAY(mc->arena, int64_t *, mc->k->n_vars);
     w->vals = ARENA_ARRAY(mc->arena, WarpVal, mc->k->n_values);
@@ -127,6 +129,7 @@ static void make_clusters(Machine *mc, const int64_t *params, unsigned n)
             cta->live = k->n_warps;
             cta->smem = ARENA_ARRAY(mc->arena, unsigned char, bytes);
             cta->written = ARENA_ARRAY(mc->arena, unsigned char, bytes);
+            cta->generic = ARENA_ARRAY(mc->arena, unsigned char, bytes);
             memset(cta->smem, 0xa5, bytes);
             cta->bars = ARENA_ARRAY(mc->arena, Mbar, bytes / 8);
             cta->warps = ARENA_ARRAY(mc->arena, Warp, k->n_warps);
@@ -176,6 +179,7 @@ static bool launch(Module *m, const Op *kernel, const LaunchArg *args,
     static const unsigned long turns[4] = { 1, 3, 16, 0 };
     mc.laziness = lazy[machine_random(&mc) % 4];
     mc.quantum = turns[machine_random(&mc) % 4];
+    mc.by_priority = machine_random(&mc) % 4 != 0;
     mc.k = kernel_prepare(m, mc.arena, kernel, args, n);
     bool ok = mc.k != NULL;
     if (ok) {

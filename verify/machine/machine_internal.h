@@ -66,6 +66,7 @@ typedef struct Mbar {
     bool ready;      /* initialised */
     const Value *array; /* for messages */
     int64_t element;
+    bool fenced; /* its initialisation was made visible to the async proxy */
 } Mbar;
 
 typedef struct Named {
@@ -78,6 +79,7 @@ typedef struct Named {
 /* A warp's registers of one fragment; shared between values that are equal. */
 typedef struct Frag {
     int refs;
+    bool was_d; /* an accumulator of wgmma */
     int64_t n;
     uint32_t *live; /* lanes that hold a value, by slot */
     double *x;      /* n rows of 32 lanes */
@@ -148,15 +150,22 @@ struct Warp {
     int64_t mma_retired; /* groups below it are known complete */
     int64_t mma_issued;  /* instructions, to compare a warpgroup's warps */
     Effect *mma_first, *mma_last;
+    bool mma_unfenced; /* registers of an accumulator were touched since the
+                          last wgmma.fence, or there was none */
     bool cluster_arrived;
     int64_t cluster_phase;
     bool named_arrived;
+    uint64_t priority; /* of the schedule */
 };
 
 struct Cta {
     Cluster *cluster;
     unsigned rank;
     unsigned char *smem, *written; /* one byte each a byte */
+    unsigned char *generic; /* bytes that the generic proxy wrote since the last
+                               fence.proxy of the CTA */
+    bool any_generic;
+    bool fences_due; /* mbarriers were initialised since the last fence */
     Mbar *bars;                    /* by offset / 8 */
     Named named[NAMED_BARRIERS];
     Warp *warps;
@@ -199,6 +208,7 @@ struct Effect {
     unsigned stage;
     int64_t group[WARP_LANES]; /* of each lane; mma: [0] */
     bool source_read;
+    uint64_t priority; /* of the schedule */
     size_t place; /* in the machine's list */
     /* copies */
     const MemObj *map;
@@ -243,8 +253,10 @@ struct Machine {
     Kernel *k;
     const MachineOptions *options;
     uint64_t rng;
+    bool by_priority;
     unsigned laziness; /* of 256: how seldom an engine goes first */
     unsigned long quantum;
+    uint64_t next_change; /* time of the next change of priorities */
     uint64_t time, next_effect;
     unsigned n_clusters;
     Cluster *clusters;
@@ -329,6 +341,9 @@ bool mbar_bytes(Machine *mc, const Warp *w, const Op *op, Cta *cta,
 
 Effect *effect_new(Machine *mc, EffectKind kind, Warp *w, const Op *op,
                    uint32_t lanes);
+/* Bytes that the async proxy reads must not be fresh from the generic one. */
+bool check_proxy(Machine *mc, const Warp *w, uint32_t lanes, const Op *op,
+                 const Cta *cta, int64_t at, size_t n);
 bool effect_ready(const Effect *e);
 bool effect_step(Machine *mc, Effect *e); /* may free e */
 void effect_finish(Machine *mc, Effect *e);

@@ -2,7 +2,7 @@
  * tile store. */
 #include "verify/machine/machine_internal.h"
 
-#include "verify/values.h"
+#include "ir/values.h"
 
 #include <math.h>
 #include <string.h>
@@ -172,6 +172,7 @@ static bool frag_readable(Warp *w, const Op *op, unsigned i, uint32_t mask)
                             "reads an accumulator that wgmma may still be "
                             "writing; pass it through a wgmma.wait_group "
                             "first");
+    w->mma_unfenced = w->mma_unfenced || x->frag->was_d;
     return true;
 }
 

@@ -2,7 +2,7 @@
  * their swizzle, global elements, register tensors. */
 #include "verify/machine/machine_internal.h"
 
-#include "verify/values.h"
+#include "ir/values.h"
 
 #include <string.h>
 
@@ -298,4 +298,6 @@ void place_write(Warp *w, const Place *p, double x)
     }
     scalar_encode(p->obj->elem, x, p->cta->smem + p->at);
     memset(p->cta->written + p->at, 1, p->obj->elem_bytes);
+    memset(p->cta->generic + p->at, 1, p->obj->elem_bytes);
+    p->cta->any_generic = true;
 }

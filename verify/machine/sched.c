@@ -1,13 +1,16 @@
 /* Picks what goes next: a warp that can run, or an engine's effect.
  *
- * Canonical: warps in turn, each until it blocks; an effect, the oldest, only
- * when no warp can run. Seeded: at random, with a laziness of the engines and a
- * length of the warps' turns that the seed picks too, so that some seeds see
- * eager engines and fine interleaving and others the opposite. When nothing
- * can go on and warps are left it is a deadlock, and each waiter is told. */
+ * Canonical: warps in turn, each until it blocks; an effect, the youngest, only
+ * when no warp can run, so that engines are as late as allowed. Seeded: three
+ * of four seeds give warps and effects random priorities, which change now and
+ * then, and always take the highest, so that one agent may fall far behind the
+ * others (Burckhardt et al., "A randomized scheduler with probabilistic
+ * guarantees of finding bugs"); the rest pick at random, with a laziness of the
+ * engines and a length of the warps' turns of the seed's own. When nothing can
+ * go on and warps are left it is a deadlock, and each waiter is told. */
 #include "verify/machine/machine_internal.h"
 
-#include "verify/values.h"
+#include "ir/values.h"
 
 /* ---- deadlock ----------------------------------------------------------------------------- */
 
@@ -135,12 +138,12 @@ static void find_warps(Machine *mc, Candidates *out)
             }
 }
 
-static Effect *oldest_effect(const Machine *mc)
+static Effect *youngest_effect(const Machine *mc)
 {
     Effect *best = NULL;
     for (size_t i = 0; i < mc->n_effects; i++) {
         Effect *e = mc->effects[i];
-        if (effect_ready(e) && (!best || e->number < best->number))
+        if (effect_ready(e) && (!best || e->number > best->number))
             best = e;
     }
     return best;
@@ -161,10 +164,35 @@ static Effect *random_effect(Machine *mc)
 static Effect *pick_effect(Machine *mc, unsigned n_warps)
 {
     if (mc->options->canonical)
-        return n_warps ? NULL : oldest_effect(mc);
+        return n_warps ? NULL : youngest_effect(mc);
     if (n_warps && machine_random(mc) % 256 < mc->laziness)
         return NULL;
     return random_effect(mc);
+}
+
+/* By priority: the warp or effect to take; lowers one of them at times. */
+static Effect *pick_by_priority(Machine *mc, const Candidates *c, Warp **warp)
+{
+    Effect *best = NULL;
+    *warp = NULL;
+    for (unsigned i = 0; i < c->n; i++)
+        if (!*warp || c->warps[i]->priority > (*warp)->priority)
+            *warp = c->warps[i];
+    for (size_t i = 0; i < mc->n_effects; i++) {
+        Effect *e = mc->effects[i];
+        if (effect_ready(e) && (!best || e->priority > best->priority))
+            best = e;
+    }
+    if (best && *warp && best->priority < (*warp)->priority)
+        best = NULL;
+    if (mc->time >= mc->next_change) {
+        uint64_t *p = best ? &best->priority : *warp ? &(*warp)->priority
+                                                     : NULL;
+        if (p)
+            *p = machine_random(mc);
+        mc->next_change = mc->time + 1 + machine_random(mc) % 64;
+    }
+    return best;
 }
 
 bool machine_schedule(Machine *mc)
@@ -179,7 +207,12 @@ bool machine_schedule(Machine *mc)
         if (!c.live && !ended && !check_end(mc))
             return false;
         ended = !c.live;
-        Effect *e = pick_effect(mc, c.n);
+        bool canonical = mc->options->canonical;
+        Warp *w = c.n ? c.warps[canonical ? 0 : machine_random(mc) % c.n]
+                      : NULL;
+        Effect *e = !canonical && mc->by_priority
+                        ? pick_by_priority(mc, &c, &w)
+                        : pick_effect(mc, c.n);
         if (e) {
             if (!effect_step(mc, e) || mc->failed)
                 return false;
@@ -189,9 +222,7 @@ bool machine_schedule(Machine *mc)
             return true;
         if (!c.n)
             return fail_deadlock(mc);
-        Warp *w = c.warps[mc->options->canonical ? 0
-                                                 : machine_random(mc) % c.n];
-        if (!warp_run(w, mc->options->canonical ? 0 : mc->quantum) ||
+        if (!warp_run(w, canonical ? 0 : mc->quantum) ||
             mc->failed)
             return false;
     }

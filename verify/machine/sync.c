@@ -2,7 +2,9 @@
  * cp.async as a thread counts them. */
 #include "verify/machine/machine_internal.h"
 
-#include "verify/values.h"
+#include "ir/values.h"
+
+#include <string.h>
 
 /* ---- mbarriers ---------------------------------------------------------------------------- */
 
@@ -126,6 +128,7 @@ static Step exec_mbar_init(Warp *w, const Op *op, uint32_t mask)
         w->cta->bars[o->offset / 8 + i] =
             (Mbar){ .count = o->count, .pending = o->count, .ready = true,
                     .array = o->value, .element = i };
+    w->cta->fences_due = true;
     return STEP_next;
 }
 
@@ -324,6 +327,24 @@ static Step wait_groups(Warp *w, uint32_t mask, WaitKind kind, int64_t n)
     return STEP_blocked;
 }
 
+/* Both fences show initialised mbarriers to the async proxy. A proxy fence by
+ * any warp of the CTA also settles what was stored before it: lenient, as only
+ * the storing threads' or their successors' counts, but a fence that is missing
+ * altogether is found. */
+static void fence(Cta *cta, const Kernel *k, bool proxy)
+{
+    size_t bytes = (size_t)k->smem_bytes;
+    if (proxy && cta->any_generic) {
+        memset(cta->generic, 0, bytes);
+        cta->any_generic = false;
+    }
+    if (!cta->fences_due)
+        return;
+    for (size_t i = 0; i < bytes / 8; i++)
+        cta->bars[i].fenced = cta->bars[i].ready;
+    cta->fences_due = false;
+}
+
 static bool attr_true(const Op *op, const char *key)
 {
     const Param *p = op_attr_param(op, key);
@@ -423,10 +444,12 @@ Step exec_sync(Warp *w, const Op *op, uint32_t mask)
         return wait_groups(w, mask, WAIT_cp_async, op_attr_int(op, "n", 0));
     case OP_async_cp_async_wait_all:
         return wait_groups(w, mask, WAIT_cp_async, -1);
-    case OP_async_mbarrier_alloc:
-    case OP_async_setmaxnreg:
     case OP_async_fence_mbarrier_init:
     case OP_async_fence_proxy:
+        fence(w->cta, w->machine->k, op->code == OP_async_fence_proxy);
+        return STEP_next;
+    case OP_async_mbarrier_alloc:
+    case OP_async_setmaxnreg:
     case OP_async_warp_sync:
         return STEP_next;
     default:

@@ -29,6 +29,7 @@ Frag *frag_new(Machine *mc, int64_t n)
     }
     memset(f->live, 0, (size_t)n * sizeof *f->live);
     f->refs = 1;
+    f->was_d = false;
     f->next = NULL;
     return f;
 }

@@ -8,7 +8,7 @@
 #include "verify/machine/machine_internal.h"
 
 #include "verify/fma.h"
-#include "verify/values.h"
+#include "ir/values.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -114,6 +114,7 @@ static bool resolve_d(Warp *w, const Op *op, Effect *e)
     e->d_in = d->frag;
     d->frag->refs++;
     e->d_out = frag_new(w->machine, d->frag->n);
+    e->d_out->was_d = true;
     e->d_out->refs++;
     warp_set_frag(w, op->results[0], e->d_out);
     w->vals[op->results[0]->id].flight = w->mma_open + 1;
@@ -130,6 +131,11 @@ static Step issue(Warp *w, const Op *op)
     if (e->n < 8 || e->n > MMA_MAX_N || e->n % 8 || e->k < 8 ||
         e->k > MMA_MAX_K) {
         mma_fail(w, op, "n must be a multiple of 8 up to 256, k from 8 to 32");
+        return STEP_failed;
+    }
+    if (w->mma_unfenced) {
+        mma_fail(w, op, "no wgmma.fence since the start, or since other ops "
+                        "touched the registers of an accumulator");
         return STEP_failed;
     }
     if (w->mma_last)
@@ -180,6 +186,7 @@ Step exec_wgmma(Warp *w, const Op *op, uint32_t mask)
         return issue(w, op);
     case OP_async_wgmma_fence:
         pass_through(w, op, true);
+        w->mma_unfenced = false;
         return STEP_next;
     case OP_async_wgmma_commit_group:
         w->mma_open++;
@@ -216,7 +223,10 @@ static bool fetch(Machine *mc, Effect *e, const MmaOperand *o, int64_t element,
     const Cta *cta = e->warp->cta;
     int64_t at = shared_address(o->obj->swizzle,
                                 o->obj->offset + element * o->obj->elem_bytes);
-    if (memchr(cta->written + at, 0, o->obj->elem_bytes)) {
+    bool written = o->obj->elem_bytes == 2
+                       ? cta->written[at] & cta->written[at + 1]
+                       : !memchr(cta->written + at, 0, o->obj->elem_bytes);
+    if (!written) {
         StrBuf name = { 0 };
         value_print_name(&name, o->obj->value);
         machine_fail(mc, e->warp, ALL_LANES, e->op, "poison",
@@ -227,7 +237,8 @@ static bool fetch(Machine *mc, Effect *e, const MmaOperand *o, int64_t element,
         return false;
     }
     *out = decode(o->obj->elem, cta->smem + at);
-    return true;
+    return check_proxy(mc, e->warp, ALL_LANES, e->op, cta, at,
+                       o->obj->elem_bytes);
 }
 
 static int64_t operand_base(const MmaOperand *o)
