@@ -13,26 +13,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- numbers ----------------------------------------------------------------
- */
+/* ---- numbers ------------------------------------------------------------- */
 
-bool int_add(int64_t a, int64_t b, int64_t *out) {
+bool int_add(int64_t a, int64_t b, int64_t *out)
+{
     return !__builtin_add_overflow(a, b, out) && *out != INT64_MIN;
 }
 
-bool int_mul(int64_t a, int64_t b, int64_t *out) {
+bool int_mul(int64_t a, int64_t b, int64_t *out)
+{
     return !__builtin_mul_overflow(a, b, out) && *out != INT64_MIN;
 }
 
-int64_t int_floordiv(int64_t a, int64_t c) {
+int64_t int_floordiv(int64_t a, int64_t c)
+{
     return a / c - (a % c < 0);
 }
 
-int64_t int_mod(int64_t a, int64_t c) {
+int64_t int_mod(int64_t a, int64_t c)
+{
     return a % c < 0 ? a % c + c : a % c;
 }
 
-int64_t int_gcd(int64_t a, int64_t b) {
+int64_t int_gcd(int64_t a, int64_t b)
+{
     while (b) {
         int64_t r = a % b;
         a = b;
@@ -41,11 +45,11 @@ int64_t int_gcd(int64_t a, int64_t b) {
     return a < 0 ? -a : a;
 }
 
-/* ---- interning
- * --------------------------------------------------------------- */
+/* ---- interning ----------------------------------------------------------- */
 
 void *intern_find(const InternTable *t, uint64_t hash, const void *key,
-                  bool (*same)(const void *node, const void *key)) {
+                  bool (*same)(const void *node, const void *key))
+{
     if (!t->cap)
         return NULL;
     for (size_t i = hash & (t->cap - 1); t->slot[i]; i = (i + 1) & (t->cap - 1))
@@ -54,7 +58,8 @@ void *intern_find(const InternTable *t, uint64_t hash, const void *key,
     return NULL;
 }
 
-static void intern_place(InternTable *t, uint64_t hash, void *node) {
+static void intern_place(InternTable *t, uint64_t hash, void *node)
+{
     size_t i = hash & (t->cap - 1);
     while (t->slot[i])
         i = (i + 1) & (t->cap - 1);
@@ -62,7 +67,8 @@ static void intern_place(InternTable *t, uint64_t hash, void *node) {
     t->hash[i] = hash;
 }
 
-void intern_put(Arena *arena, InternTable *t, uint64_t hash, void *node) {
+void intern_put(Arena *arena, InternTable *t, uint64_t hash, void *node)
+{
     if (2 * (t->len + 1) > t->cap) {
         InternTable old = *t;
         t->cap = old.cap ? 2 * old.cap : 64;
@@ -77,13 +83,15 @@ void intern_put(Arena *arena, InternTable *t, uint64_t hash, void *node) {
 }
 
 /* Spreads FNV's weak low bits. */
-static uint64_t hash_mixed(uint64_t h) {
+static uint64_t hash_mixed(uint64_t h)
+{
     h ^= h >> 32;
     h *= UINT64_C(0x9e3779b97f4a7c15);
     return h ^ (h >> 29);
 }
 
-static bool affine_same(const void *node, const void *key) {
+static bool affine_same(const void *node, const void *key)
+{
     const Affine *a = node, *b = key;
     if (a->constant != b->constant || a->n_terms != b->n_terms)
         return false;
@@ -96,7 +104,8 @@ static bool affine_same(const void *node, const void *key) {
 
 /* The interned sum of ascending terms with coefficients other than 0. */
 static const Affine *affine_intern(ExprCtx *x, int64_t constant,
-                                   const Term *terms, uint32_t n) {
+                                   const Term *terms, uint32_t n)
+{
     uint64_t h = hash_u64(HASH_SEED, (uint64_t)constant);
     uint32_t depth = 0;
     for (uint32_t i = 0; i < n; i++) {
@@ -121,11 +130,13 @@ static const Affine *affine_intern(ExprCtx *x, int64_t constant,
     return &node->pub;
 }
 
-uint32_t affine_depth(const Affine *a) {
+uint32_t affine_depth(const Affine *a)
+{
     return ((const AffineNode *)a)->depth;
 }
 
-static bool atom_same(const void *node, const void *key) {
+static bool atom_same(const void *node, const void *key)
+{
     const Atom *a = node, *b = key;
     return a->kind == b->kind && a->var == b->var && a->arg == b->arg &&
            a->divisor == b->divisor && a->opaque == b->opaque &&
@@ -134,7 +145,8 @@ static bool atom_same(const void *node, const void *key) {
            (!a->name || strcmp(a->name, b->name) == 0);
 }
 
-static uint64_t atom_hash(const Atom *a) {
+static uint64_t atom_hash(const Atom *a)
+{
     uint64_t h = hash_u64(HASH_SEED, a->kind);
     h = hash_u64(h, a->var);
     h = hash_u64(h, a->arg ? a->arg->id : 0);
@@ -150,7 +162,8 @@ static uint64_t atom_hash(const Atom *a) {
 }
 
 /* One more than the deepest expression in a. */
-static uint32_t atom_depth(const Atom *a) {
+static uint32_t atom_depth(const Atom *a)
+{
     const Affine *parts[] = { a->arg, a->lhs, a->rhs };
     uint32_t depth = 0;
     for (int i = 0; i < 3; i++)
@@ -159,7 +172,8 @@ static uint32_t atom_depth(const Atom *a) {
     return depth + 1;
 }
 
-const Affine *affine_atom(ExprCtx *x, const Atom *key) {
+const Affine *affine_atom(ExprCtx *x, const Atom *key)
+{
     uint64_t h = atom_hash(key);
     AtomNode *node = intern_find(&x->atoms, h, key, atom_same);
     if (node)
@@ -179,10 +193,10 @@ const Affine *affine_atom(ExprCtx *x, const Atom *key) {
     return node->self;
 }
 
-/* ---- context and variables
- * ------------------------------------------------------ */
+/* ---- context and variables ----------------------------------------------- */
 
-ExprCtx *expr_ctx_new(void) {
+ExprCtx *expr_ctx_new(void)
+{
     ExprCtx *x = calloc(1, sizeof *x);
     if (!x)
         panic("out of memory");
@@ -191,14 +205,16 @@ ExprCtx *expr_ctx_new(void) {
     return x;
 }
 
-void expr_ctx_free(ExprCtx *x) {
+void expr_ctx_free(ExprCtx *x)
+{
     if (!x)
         return;
     arena_free(x->arena);
     free(x);
 }
 
-VarId var_new(ExprCtx *x, const char *name, VarKind kind) {
+VarId var_new(ExprCtx *x, const char *name, VarKind kind)
+{
     VarNode *v = ARENA_NEW(x->arena, VarNode);
     v->pub.name = arena_strdup(x->arena, name);
     v->pub.kind = kind;
@@ -212,7 +228,8 @@ VarId var_new(ExprCtx *x, const char *name, VarKind kind) {
     return key.var;
 }
 
-void var_set_bounds(ExprCtx *x, VarId v, const Affine *lo, const Affine *hi) {
+void var_set_bounds(ExprCtx *x, VarId v, const Affine *lo, const Affine *hi)
+{
     if (v == 0 || v > x->vars.len)
         panic("var_set_bounds: no variable %u", (unsigned)v);
     VarNode *node = x->vars.data[v - 1];
@@ -231,31 +248,35 @@ void var_set_bounds(ExprCtx *x, VarId v, const Affine *lo, const Affine *hi) {
     x->epoch++;
 }
 
-const Var *var_get(const ExprCtx *x, VarId v) {
+const Var *var_get(const ExprCtx *x, VarId v)
+{
     if (v == 0 || v > x->vars.len)
         panic("var_get: no variable %u", (unsigned)v);
     return &x->vars.data[v - 1]->pub;
 }
 
-unsigned var_count(const ExprCtx *x) {
+unsigned var_count(const ExprCtx *x)
+{
     return (unsigned)x->vars.len;
 }
 
-/* ---- sums
- * ------------------------------------------------------------------------ */
+/* ---- sums ---------------------------------------------------------------- */
 
-const Affine *affine_const(ExprCtx *x, int64_t c) {
+const Affine *affine_const(ExprCtx *x, int64_t c)
+{
     return c == INT64_MIN ? NULL : affine_intern(x, c, NULL, 0);
 }
 
-const Affine *affine_var(ExprCtx *x, VarId v) {
+const Affine *affine_var(ExprCtx *x, VarId v)
+{
     if (v == 0 || v > x->vars.len)
         panic("affine_var: no variable %u", (unsigned)v);
     return x->vars.data[v - 1]->self;
 }
 
 const Affine *affine_merge(ExprCtx *x, const Affine *a, const Affine *b,
-                           int64_t k) {
+                           int64_t k)
+{
     int64_t constant, scaled;
     if (!a || !b || !int_mul(b->constant, k, &scaled) ||
         !int_add(a->constant, scaled, &constant))
@@ -284,7 +305,8 @@ const Affine *affine_merge(ExprCtx *x, const Affine *a, const Affine *b,
     return affine_intern(x, constant, x->buffer, n);
 }
 
-const Affine *affine_multiples(ExprCtx *x, const Affine *a, int64_t g) {
+const Affine *affine_multiples(ExprCtx *x, const Affine *a, int64_t g)
+{
     uint32_t n = 0;
     for (uint32_t i = 0; i < a->n_terms; i++)
         if (a->terms[i].coef % g == 0)
@@ -292,7 +314,8 @@ const Affine *affine_multiples(ExprCtx *x, const Affine *a, int64_t g) {
     return affine_intern(x, int_floordiv(a->constant, g), x->buffer, n);
 }
 
-const Affine *affine_rest(ExprCtx *x, const Affine *a, int64_t g) {
+const Affine *affine_rest(ExprCtx *x, const Affine *a, int64_t g)
+{
     uint32_t n = 0;
     for (uint32_t i = 0; i < a->n_terms; i++)
         if (a->terms[i].coef % g != 0)
@@ -300,14 +323,16 @@ const Affine *affine_rest(ExprCtx *x, const Affine *a, int64_t g) {
     return affine_intern(x, int_mod(a->constant, g), x->buffer, n);
 }
 
-static bool affine_has_kind(const Affine *a, AtomKind kind) {
+static bool affine_has_kind(const Affine *a, AtomKind kind)
+{
     for (uint32_t i = 0; i < a->n_terms; i++)
         if (a->terms[i].atom->kind == kind)
             return true;
     return false;
 }
 
-static int64_t affine_atom_coef(const Affine *a, const Atom *atom) {
+static int64_t affine_atom_coef(const Affine *a, const Atom *atom)
+{
     for (uint32_t i = 0; i < a->n_terms; i++)
         if (a->terms[i].atom == atom)
             return a->terms[i].coef;
@@ -316,7 +341,8 @@ static int64_t affine_atom_coef(const Affine *a, const Atom *atom) {
 
 /* Replaces k*c*(e floordiv c) + k*(e mod c) by k*e as long as there is such a
  * pair. Each step takes two atoms out and brings in only what was inside. */
-static const Affine *affine_recombine(ExprCtx *x, const Affine *a) {
+static const Affine *affine_recombine(ExprCtx *x, const Affine *a)
+{
     if (!a || !affine_has_kind(a, ATOM_mod) ||
         !affine_has_kind(a, ATOM_floordiv))
         return a;
@@ -338,36 +364,41 @@ static const Affine *affine_recombine(ExprCtx *x, const Affine *a) {
     return a;
 }
 
-const Affine *affine_add(ExprCtx *x, const Affine *a, const Affine *b) {
+const Affine *affine_add(ExprCtx *x, const Affine *a, const Affine *b)
+{
     return affine_recombine(x, affine_merge(x, a, b, 1));
 }
 
-const Affine *affine_sub(ExprCtx *x, const Affine *a, const Affine *b) {
+const Affine *affine_sub(ExprCtx *x, const Affine *a, const Affine *b)
+{
     return affine_recombine(x, affine_merge(x, a, b, -1));
 }
 
-const Affine *affine_neg(ExprCtx *x, const Affine *a) {
+const Affine *affine_neg(ExprCtx *x, const Affine *a)
+{
     return affine_scale(x, a, -1);
 }
 
-const Affine *affine_scale(ExprCtx *x, const Affine *a, int64_t c) {
+const Affine *affine_scale(ExprCtx *x, const Affine *a, int64_t c)
+{
     if (c == INT64_MIN)
         return NULL;
     return affine_merge(x, affine_const(x, 0), a, c);
 }
 
-const Affine *affine_add_const(ExprCtx *x, const Affine *a, int64_t c) {
+const Affine *affine_add_const(ExprCtx *x, const Affine *a, int64_t c)
+{
     int64_t constant;
     if (!a || !int_add(a->constant, c, &constant))
         return NULL;
     return affine_intern(x, constant, a->terms, a->n_terms);
 }
 
-/* ---- opaque atoms
- * ------------------------------------------------------------------ */
+/* ---- opaque atoms -------------------------------------------------------- */
 
 /* The factors of an atom: itself, or those of a product. */
-static bool atom_factors(const Atom *atom, const Atom **out, unsigned *n) {
+static bool atom_factors(const Atom *atom, const Atom **out, unsigned *n)
+{
     for (; atom->kind == ATOM_opaque && atom->opaque == OPAQUE_product;
          atom = atom->lhs->terms[0].atom) {
         if (*n >= EXPR_MAX_FACTORS)
@@ -380,13 +411,15 @@ static bool atom_factors(const Atom *atom, const Atom **out, unsigned *n) {
     return true;
 }
 
-static int atom_by_order(const void *a, const void *b) {
+static int atom_by_order(const void *a, const void *b)
+{
     const Atom *const *l = a, *const *r = b;
     return ((*l)->order > (*r)->order) - ((*l)->order < (*r)->order);
 }
 
 /* The product of two atoms: its factors in atom order, nested to the left. */
-static const Affine *atom_product(ExprCtx *x, const Atom *a, const Atom *b) {
+static const Affine *atom_product(ExprCtx *x, const Atom *a, const Atom *b)
+{
     const Atom *factor[EXPR_MAX_FACTORS];
     unsigned n = 0;
     if (!atom_factors(a, factor, &n) || !atom_factors(b, factor, &n))
@@ -403,7 +436,8 @@ static const Affine *atom_product(ExprCtx *x, const Atom *a, const Atom *b) {
     return product;
 }
 
-const Affine *affine_mul(ExprCtx *x, const Affine *a, const Affine *b) {
+const Affine *affine_mul(ExprCtx *x, const Affine *a, const Affine *b)
+{
     if (!a || !b)
         return NULL;
     if (a->n_terms == 0)
@@ -429,14 +463,16 @@ const Affine *affine_mul(ExprCtx *x, const Affine *a, const Affine *b) {
     return affine_recombine(x, sum);
 }
 
-const Affine *affine_stride(ExprCtx *x, const void *tensor, unsigned dim) {
+const Affine *affine_stride(ExprCtx *x, const void *tensor, unsigned dim)
+{
     Atom key = {
         .kind = ATOM_opaque, .opaque = OPAQUE_stride, .ref = tensor, .dim = dim
     };
     return affine_atom(x, &key);
 }
 
-const Affine *affine_config(ExprCtx *x, const char *name) {
+const Affine *affine_config(ExprCtx *x, const char *name)
+{
     Atom key = { .kind = ATOM_opaque, .opaque = OPAQUE_config, .name = name };
     return affine_atom(x, &key);
 }

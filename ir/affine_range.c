@@ -11,12 +11,14 @@
 
 enum { REFINE_STEPS = 24 };
 
-static bool range_end(const Range *r, bool upper, int64_t *out) {
+static bool range_end(const Range *r, bool upper, int64_t *out)
+{
     *out = upper ? r->hi : r->lo;
     return upper ? r->has_hi : r->has_lo;
 }
 
-static void range_tighten(Range *r, bool upper, int64_t v) {
+static void range_tighten(Range *r, bool upper, int64_t v)
+{
     if (upper && (!r->has_hi || v < r->hi)) {
         r->has_hi = true;
         r->hi = v;
@@ -27,14 +29,16 @@ static void range_tighten(Range *r, bool upper, int64_t v) {
     }
 }
 
-static Range range_floordiv(Range e, int64_t c) {
+static Range range_floordiv(Range e, int64_t c)
+{
     return (Range){ e.has_lo, e.has_hi, e.has_lo ? int_floordiv(e.lo, c) : 0,
                     e.has_hi ? int_floordiv(e.hi, c) : 0 };
 }
 
 /* e mod c is e - k*c where e stays within one multiple of c, and otherwise
  * congruent to the constant of e modulo what divides c and all terms. */
-static Range range_mod(const Affine *arg, Range e, int64_t c) {
+static Range range_mod(const Affine *arg, Range e, int64_t c)
+{
     if (e.has_lo && e.has_hi && int_floordiv(e.lo, c) == int_floordiv(e.hi, c))
         return (Range){ true, true, int_mod(e.lo, c), int_mod(e.hi, c) };
     int64_t g = c;
@@ -44,7 +48,8 @@ static Range range_mod(const Affine *arg, Range e, int64_t c) {
     return (Range){ true, true, first, c - g + first };
 }
 
-static Range range_product(Range a, Range b) {
+static Range range_product(Range a, Range b)
+{
     Range out = { 0 };
     int64_t p[4];
     if (a.has_lo && a.has_hi && b.has_lo && b.has_hi &&
@@ -62,7 +67,8 @@ static Range range_product(Range a, Range b) {
     return out;
 }
 
-static Range atom_range(ExprCtx *x, const Atom *atom) {
+static Range atom_range(ExprCtx *x, const Atom *atom)
+{
     if (atom->kind == ATOM_var)
         return x->vars.data[atom->var - 1]->range;
     AtomNode *node = (AtomNode *)(uintptr_t)atom;
@@ -84,8 +90,8 @@ static Range atom_range(ExprCtx *x, const Atom *atom) {
 }
 
 /* One end of a's interval, from its atoms' alone. */
-static bool interval_end(ExprCtx *x, const Affine *a, bool upper,
-                         int64_t *out) {
+static bool interval_end(ExprCtx *x, const Affine *a, bool upper, int64_t *out)
+{
     int64_t sum = a->constant;
     for (uint32_t i = 0; i < a->n_terms; i++) {
         Range r = atom_range(x, a->terms[i].atom);
@@ -101,7 +107,8 @@ static bool interval_end(ExprCtx *x, const Affine *a, bool upper,
 /* A bound of an atom that is not a constant, on the given side, such that
  * scale * atom <= (or >=) *bound * (*factor); NULL where there is none. */
 static const Affine *atom_bound(ExprCtx *x, const Atom *atom, int64_t coef,
-                                bool upper, int64_t *factor) {
+                                bool upper, int64_t *factor)
+{
     const Affine *e = NULL;
     bool top = upper == (coef > 0);
     *factor = coef;
@@ -117,7 +124,8 @@ static const Affine *atom_bound(ExprCtx *x, const Atom *atom, int64_t coef,
 
 /* a with one term replaced by its bound: that of the latest variable, else of
  * the latest floordiv; NULL when no term has one. */
-static const Affine *refine_step(ExprCtx *x, const Affine *a, bool upper) {
+static const Affine *refine_step(ExprCtx *x, const Affine *a, bool upper)
+{
     for (int vars = 1; vars >= 0; vars--)
         for (uint32_t i = a->n_terms; i-- > 0;) {
             const Atom *atom = a->terms[i].atom;
@@ -134,7 +142,8 @@ static const Affine *refine_step(ExprCtx *x, const Affine *a, bool upper) {
     return NULL;
 }
 
-static void range_refine(ExprCtx *x, const Affine *a, bool upper, Range *r) {
+static void range_refine(ExprCtx *x, const Affine *a, bool upper, Range *r)
+{
     int64_t end;
     for (int i = 0; a && i <= REFINE_STEPS; i++) {
         if (interval_end(x, a, upper, &end))
@@ -145,20 +154,23 @@ static void range_refine(ExprCtx *x, const Affine *a, bool upper, Range *r) {
     }
 }
 
-Range affine_range(ExprCtx *x, const Affine *a) {
+Range affine_range(ExprCtx *x, const Affine *a)
+{
     Range r = { 0 };
     range_refine(x, a, false, &r);
     range_refine(x, a, true, &r);
     return r;
 }
 
-bool affine_min(ExprCtx *x, const Affine *a, int64_t *lo) {
+bool affine_min(ExprCtx *x, const Affine *a, int64_t *lo)
+{
     Range r = { 0 };
     range_refine(x, a, false, &r);
     return range_end(&r, false, lo);
 }
 
-bool affine_max(ExprCtx *x, const Affine *a, int64_t *hi) {
+bool affine_max(ExprCtx *x, const Affine *a, int64_t *hi)
+{
     Range r = { 0 };
     range_refine(x, a, true, &r);
     return range_end(&r, true, hi);

@@ -2,10 +2,10 @@
  * another context, evaluation. Recursion is bounded by EXPR_MAX_DEPTH. */
 #include "ir/affine_nodes.h"
 
-/* ---- questions
- * --------------------------------------------------------------- */
+/* ---- questions ----------------------------------------------------------- */
 
-bool affine_is_const(const Affine *a, int64_t *c) {
+bool affine_is_const(const Affine *a, int64_t *c)
+{
     if (!a || a->n_terms)
         return false;
     if (c)
@@ -13,7 +13,8 @@ bool affine_is_const(const Affine *a, int64_t *c) {
     return true;
 }
 
-bool affine_is_var(const Affine *a, VarId *v) {
+bool affine_is_var(const Affine *a, VarId *v)
+{
     if (!a || a->n_terms != 1 || a->constant != 0 || a->terms[0].coef != 1 ||
         a->terms[0].atom->kind != ATOM_var)
         return false;
@@ -22,14 +23,16 @@ bool affine_is_var(const Affine *a, VarId *v) {
     return true;
 }
 
-int64_t affine_coef(const Affine *a, VarId v) {
+int64_t affine_coef(const Affine *a, VarId v)
+{
     for (uint32_t i = 0; a && i < a->n_terms; i++)
         if (a->terms[i].atom->kind == ATOM_var && a->terms[i].atom->var == v)
             return a->terms[i].coef;
     return 0;
 }
 
-bool affine_uses(const Affine *a, VarId v) {
+bool affine_uses(const Affine *a, VarId v)
+{
     for (uint32_t i = 0; a && i < a->n_terms; i++) {
         const Atom *atom = a->terms[i].atom;
         if (atom->kind == ATOM_var
@@ -41,12 +44,14 @@ bool affine_uses(const Affine *a, VarId v) {
     return false;
 }
 
-bool cond_uses(const Cond *c, VarId v) {
+bool cond_uses(const Cond *c, VarId v)
+{
     return c && (affine_uses(c->expr, v) || cond_uses(c->lhs, v) ||
                  cond_uses(c->rhs, v));
 }
 
-void affine_walk_vars(const Affine *a, void (*fn)(VarId, void *), void *user) {
+void affine_walk_vars(const Affine *a, void (*fn)(VarId, void *), void *user)
+{
     for (uint32_t i = 0; a && i < a->n_terms; i++) {
         const Atom *atom = a->terms[i].atom;
         if (atom->kind == ATOM_var) {
@@ -59,7 +64,8 @@ void affine_walk_vars(const Affine *a, void (*fn)(VarId, void *), void *user) {
     }
 }
 
-void cond_walk_vars(const Cond *c, void (*fn)(VarId, void *), void *user) {
+void cond_walk_vars(const Cond *c, void (*fn)(VarId, void *), void *user)
+{
     if (!c)
         return;
     affine_walk_vars(c->expr, fn, user);
@@ -67,8 +73,7 @@ void cond_walk_vars(const Cond *c, void (*fn)(VarId, void *), void *user) {
     cond_walk_vars(c->rhs, fn, user);
 }
 
-/* ---- rebuilding
- * ------------------------------------------------------------------ */
+/* ---- rebuilding ---------------------------------------------------------- */
 
 /* How atoms are replaced while an expression is made again in x. */
 typedef struct Rebuild Rebuild;
@@ -82,7 +87,8 @@ struct Rebuild {
 
 static const Affine *rebuild(const Rebuild *r, const Affine *a);
 
-static const Affine *rebuild_atom(const Rebuild *r, const Atom *atom) {
+static const Affine *rebuild_atom(const Rebuild *r, const Atom *atom)
+{
     if (atom->kind == ATOM_var)
         return r->var(r, atom);
     if (atom->kind == ATOM_floordiv)
@@ -97,7 +103,8 @@ static const Affine *rebuild_atom(const Rebuild *r, const Atom *atom) {
     return affine_mul(r->x, lhs, rebuild(r, atom->rhs));
 }
 
-static const Affine *rebuild(const Rebuild *r, const Affine *a) {
+static const Affine *rebuild(const Rebuild *r, const Affine *a)
+{
     if (!a)
         return NULL;
     const Affine *sum = affine_const(r->x, a->constant);
@@ -108,7 +115,8 @@ static const Affine *rebuild(const Rebuild *r, const Affine *a) {
     return sum;
 }
 
-static const Cond *rebuild_cond(const Rebuild *r, const Cond *c) {
+static const Cond *rebuild_cond(const Rebuild *r, const Cond *c)
+{
     if (!c)
         return NULL;
     const Affine *zero = affine_const(r->x, 0);
@@ -131,59 +139,66 @@ static const Cond *rebuild_cond(const Rebuild *r, const Cond *c) {
     }
 }
 
-static const Affine *subst_var(const Rebuild *r, const Atom *atom) {
+static const Affine *subst_var(const Rebuild *r, const Atom *atom)
+{
     for (unsigned i = 0; i < r->subst->n; i++)
         if (r->subst->var[i] == atom->var)
             return r->subst->to[i];
     return affine_var(r->x, atom->var);
 }
 
-static const void *subst_ref(const Rebuild *r, const void *ref) {
+static const void *subst_ref(const Rebuild *r, const void *ref)
+{
     for (unsigned i = 0; i < r->subst->n_refs; i++)
         if (r->subst->ref_from[i] == ref)
             return r->subst->ref_to[i];
     return ref;
 }
 
-static const Affine *import_var(const Rebuild *r, const Atom *atom) {
+static const Affine *import_var(const Rebuild *r, const Atom *atom)
+{
     VarId to = r->map[atom->var];
     return to ? affine_var(r->x, to) : NULL;
 }
 
-static const void *import_ref(const Rebuild *r, const void *ref) {
+static const void *import_ref(const Rebuild *r, const void *ref)
+{
     (void)r;
     return ref;
 }
 
-const Affine *affine_subst(ExprCtx *x, const Affine *a, const Subst *s) {
+const Affine *affine_subst(ExprCtx *x, const Affine *a, const Subst *s)
+{
     Rebuild r = { .x = x, .var = subst_var, .ref = subst_ref, .subst = s };
     return rebuild(&r, a);
 }
 
-const Cond *cond_subst(ExprCtx *x, const Cond *c, const Subst *s) {
+const Cond *cond_subst(ExprCtx *x, const Cond *c, const Subst *s)
+{
     Rebuild r = { .x = x, .var = subst_var, .ref = subst_ref, .subst = s };
     return rebuild_cond(&r, c);
 }
 
-const Affine *affine_import(ExprCtx *to, const Affine *a,
-                            const VarId *var_map) {
+const Affine *affine_import(ExprCtx *to, const Affine *a, const VarId *var_map)
+{
     Rebuild r = {
         .x = to, .var = import_var, .ref = import_ref, .map = var_map
     };
     return rebuild(&r, a);
 }
 
-const Cond *cond_import(ExprCtx *to, const Cond *c, const VarId *var_map) {
+const Cond *cond_import(ExprCtx *to, const Cond *c, const VarId *var_map)
+{
     Rebuild r = {
         .x = to, .var = import_var, .ref = import_ref, .map = var_map
     };
     return rebuild_cond(&r, c);
 }
 
-/* ---- evaluation
- * -------------------------------------------------------------------- */
+/* ---- evaluation ---------------------------------------------------------- */
 
-static bool atom_eval(const Atom *atom, const Env *env, int64_t *out) {
+static bool atom_eval(const Atom *atom, const Env *env, int64_t *out)
+{
     int64_t l, r;
     switch (atom->kind) {
     case ATOM_floordiv:
@@ -203,7 +218,8 @@ static bool atom_eval(const Atom *atom, const Env *env, int64_t *out) {
     }
 }
 
-bool affine_eval(const Affine *a, const Env *env, int64_t *out) {
+bool affine_eval(const Affine *a, const Env *env, int64_t *out)
+{
     int64_t sum = a->constant;
     for (uint32_t i = 0; i < a->n_terms; i++) {
         int64_t v;
@@ -215,7 +231,8 @@ bool affine_eval(const Affine *a, const Env *env, int64_t *out) {
     return true;
 }
 
-bool cond_eval(const Cond *c, const Env *env, bool *out) {
+bool cond_eval(const Cond *c, const Env *env, bool *out)
+{
     int64_t v;
     bool l;
     switch (c->kind) {

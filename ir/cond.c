@@ -8,14 +8,16 @@
  * and `or` drop constants and a repeated operand, and keep their order. */
 #include "ir/affine_nodes.h"
 
-static bool cond_same(const void *node, const void *key) {
+static bool cond_same(const void *node, const void *key)
+{
     const Cond *a = node, *b = key;
     return a->kind == b->kind && a->expr == b->expr && a->lhs == b->lhs &&
            a->rhs == b->rhs;
 }
 
 static const Cond *cond_intern(ExprCtx *x, CondKind kind, const Affine *expr,
-                               const Cond *lhs, const Cond *rhs) {
+                               const Cond *lhs, const Cond *rhs)
+{
     Cond key = { .kind = kind, .expr = expr, .lhs = lhs, .rhs = rhs };
     uint64_t h = hash_u64(HASH_SEED, kind);
     h = hash_u64(h, expr ? expr->id : 0);
@@ -40,19 +42,22 @@ static const Cond *cond_intern(ExprCtx *x, CondKind kind, const Affine *expr,
     return &node->pub;
 }
 
-const Cond *cond_bool(ExprCtx *x, bool b) {
+const Cond *cond_bool(ExprCtx *x, bool b)
+{
     return cond_intern(x, b ? COND_true : COND_false, NULL, NULL, NULL);
 }
 
 /* The common divisor of the coefficients, 0 for a constant. */
-static int64_t affine_content(const Affine *e) {
+static int64_t affine_content(const Affine *e)
+{
     int64_t g = 0;
     for (uint32_t i = 0; i < e->n_terms; i++)
         g = int_gcd(g, e->terms[i].coef);
     return g;
 }
 
-static const Cond *cond_ge0(ExprCtx *x, const Affine *e) {
+static const Cond *cond_ge0(ExprCtx *x, const Affine *e)
+{
     if (!e)
         return NULL;
     if (e->n_terms == 0)
@@ -61,7 +66,8 @@ static const Cond *cond_ge0(ExprCtx *x, const Affine *e) {
                        NULL, NULL);
 }
 
-static const Cond *cond_eq0(ExprCtx *x, const Affine *e) {
+static const Cond *cond_eq0(ExprCtx *x, const Affine *e)
+{
     if (!e)
         return NULL;
     if (e->n_terms == 0)
@@ -75,7 +81,8 @@ static const Cond *cond_eq0(ExprCtx *x, const Affine *e) {
     return cond_intern(x, COND_eq0, e, NULL, NULL);
 }
 
-const Cond *cond_cmp(ExprCtx *x, CmpOp op, const Affine *a, const Affine *b) {
+const Cond *cond_cmp(ExprCtx *x, CmpOp op, const Affine *a, const Affine *b)
+{
     switch (op) {
     case CMP_lt:
         return cond_ge0(x, affine_add_const(x, affine_sub(x, b, a), -1));
@@ -92,7 +99,8 @@ const Cond *cond_cmp(ExprCtx *x, CmpOp op, const Affine *a, const Affine *b) {
     }
 }
 
-const Cond *cond_and(ExprCtx *x, const Cond *a, const Cond *b) {
+const Cond *cond_and(ExprCtx *x, const Cond *a, const Cond *b)
+{
     if (!a || !b)
         return NULL;
     if (a == b || a->kind == COND_false || b->kind == COND_true)
@@ -102,7 +110,8 @@ const Cond *cond_and(ExprCtx *x, const Cond *a, const Cond *b) {
     return cond_intern(x, COND_and, NULL, a, b);
 }
 
-const Cond *cond_or(ExprCtx *x, const Cond *a, const Cond *b) {
+const Cond *cond_or(ExprCtx *x, const Cond *a, const Cond *b)
+{
     if (!a || !b)
         return NULL;
     if (a == b || a->kind == COND_true || b->kind == COND_false)
@@ -112,7 +121,8 @@ const Cond *cond_or(ExprCtx *x, const Cond *a, const Cond *b) {
     return cond_intern(x, COND_or, NULL, a, b);
 }
 
-const Cond *cond_not(ExprCtx *x, const Cond *a) {
+const Cond *cond_not(ExprCtx *x, const Cond *a)
+{
     if (!a)
         return NULL;
     switch (a->kind) {

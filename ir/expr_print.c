@@ -27,11 +27,13 @@ typedef struct Piece {
 static void print_affine(StrBuf *out, const Printer *p, const Affine *a,
                          int prec);
 
-static bool printer_exo(const Printer *p) {
+static bool printer_exo(const Printer *p)
+{
     return p->names && p->names->exo;
 }
 
-static void print_var(StrBuf *out, const Printer *p, VarId v) {
+static void print_var(StrBuf *out, const Printer *p, VarId v)
+{
     if (p->names && p->names->var)
         strbuf_add(out, p->names->var(p->names, v));
     else
@@ -39,14 +41,16 @@ static void print_var(StrBuf *out, const Printer *p, VarId v) {
                     var_get(p->x, v)->name);
 }
 
-static void print_stride(StrBuf *out, const Printer *p, const Atom *atom) {
+static void print_stride(StrBuf *out, const Printer *p, const Atom *atom)
+{
     const char *name = p->names && p->names->tensor
                            ? p->names->tensor(p->names, atom->ref)
                            : "?";
     strbuf_addf(out, "stride(%s, %u)", name, atom->dim);
 }
 
-static int piece_order(const void *a, const void *b) {
+static int piece_order(const void *a, const void *b)
+{
     const Piece *l = a, *r = b;
     if ((l->coef > 0) != (r->coef > 0))
         return l->coef > 0 ? -1 : 1;
@@ -55,7 +59,8 @@ static int piece_order(const void *a, const void *b) {
     return strcmp(strbuf_text(&l->text), strbuf_text(&r->text));
 }
 
-static uint32_t atom_rank(const Printer *p, const Atom *atom) {
+static uint32_t atom_rank(const Printer *p, const Atom *atom)
+{
     if (atom->kind != ATOM_var)
         return UINT32_MAX;
     return p->names && p->names->rank ? p->names->rank(p->names, atom->var)
@@ -66,7 +71,8 @@ static void print_atom(StrBuf *out, const Printer *p, const Atom *atom,
                        int prec);
 
 /* The factors of a product in print order. */
-static void print_product(StrBuf *out, const Printer *p, const Atom *atom) {
+static void print_product(StrBuf *out, const Printer *p, const Atom *atom)
+{
     Piece piece[EXPR_MAX_FACTORS] = { 0 };
     unsigned n = 0;
     for (bool more = true; more && n < EXPR_MAX_FACTORS; n++) {
@@ -89,7 +95,8 @@ static void print_product(StrBuf *out, const Printer *p, const Atom *atom) {
 /* prec 0: alone; 1: a factor; a product needs no brackets behind a
  * coefficient, which is prec 2. */
 static void print_atom(StrBuf *out, const Printer *p, const Atom *atom,
-                       int prec) {
+                       int prec)
+{
     bool division = atom->kind == ATOM_floordiv || atom->kind == ATOM_mod;
     bool product = atom->kind == ATOM_opaque && atom->opaque == OPAQUE_product;
     bool brackets = (division && prec > 0) || (product && prec == 1);
@@ -119,7 +126,8 @@ static void print_atom(StrBuf *out, const Printer *p, const Atom *atom,
  * constant): one side of a comparison, or with sign 0 all terms as they are.
  * The pieces are those of a, in order. */
 static void print_side(StrBuf *out, const Piece *piece, uint32_t n, int sign,
-                       int64_t constant) {
+                       int64_t constant)
+{
     bool first = true;
     for (uint32_t i = 0; i < n; i++) {
         int64_t coef = piece[i].coef;
@@ -144,7 +152,8 @@ static void print_side(StrBuf *out, const Piece *piece, uint32_t n, int sign,
 }
 
 /* The terms of a with their texts, in print order. */
-static Piece *pieces_of(const Printer *p, const Affine *a) {
+static Piece *pieces_of(const Printer *p, const Affine *a)
+{
     Piece *piece = calloc(a->n_terms + 1, sizeof *piece);
     if (!piece)
         panic("out of memory");
@@ -158,14 +167,16 @@ static Piece *pieces_of(const Printer *p, const Affine *a) {
     return piece;
 }
 
-static void pieces_free(Piece *piece, uint32_t n) {
+static void pieces_free(Piece *piece, uint32_t n)
+{
     for (uint32_t i = 0; i < n; i++)
         strbuf_free(&piece[i].text);
     free(piece);
 }
 
 /* Is a one name or one non-negative number? */
-static bool affine_is_simple(const Affine *a) {
+static bool affine_is_simple(const Affine *a)
+{
     if (a->n_terms == 0)
         return a->constant >= 0;
     const Atom *atom = a->terms[0].atom;
@@ -175,7 +186,8 @@ static bool affine_is_simple(const Affine *a) {
 }
 
 static void print_affine(StrBuf *out, const Printer *p, const Affine *a,
-                         int prec) {
+                         int prec)
+{
     bool brackets = prec > 0 && !affine_is_simple(a);
     if (brackets)
         strbuf_addc(out, '(');
@@ -187,15 +199,16 @@ static void print_affine(StrBuf *out, const Printer *p, const Affine *a,
 }
 
 void affine_print(StrBuf *out, const ExprCtx *x, const Affine *a,
-                  const ExprNames *names, int prec) {
+                  const ExprNames *names, int prec)
+{
     Printer p = { x, names };
     print_affine(out, &p, a, prec);
 }
 
-/* ---- conditions
- * ----------------------------------------------------------------- */
+/* ---- conditions ---------------------------------------------------------- */
 
-static void print_ge0(StrBuf *out, const Piece *piece, const Affine *e) {
+static void print_ge0(StrBuf *out, const Piece *piece, const Affine *e)
+{
     bool right = piece[0].coef > 0;
     bool left = piece[e->n_terms - 1].coef < 0;
     int64_t k = e->constant;
@@ -215,7 +228,8 @@ static void print_ge0(StrBuf *out, const Piece *piece, const Affine *e) {
 
 /* The side that bears the first atom stands left. */
 static void print_equality(StrBuf *out, Piece *piece, const Affine *e,
-                           const char *op) {
+                           const char *op)
+{
     uint32_t n = e->n_terms, first = 0;
     for (uint32_t i = 1; i < n; i++) {
         Piece a = piece[i], b = piece[first];
@@ -231,7 +245,8 @@ static void print_equality(StrBuf *out, Piece *piece, const Affine *e,
 }
 
 static void print_comparison(StrBuf *out, const Printer *p, const Cond *c,
-                             const char *equality) {
+                             const char *equality)
+{
     Piece *piece = pieces_of(p, c->expr);
     if (c->kind == COND_ge0)
         print_ge0(out, piece, c->expr);
@@ -241,7 +256,8 @@ static void print_comparison(StrBuf *out, const Printer *p, const Cond *c,
 }
 
 /* Binding: or 0, and 1, not 2, comparisons 3. */
-static int cond_level(const Cond *c) {
+static int cond_level(const Cond *c)
+{
     switch (c->kind) {
     case COND_or:
         return 0;
@@ -254,8 +270,8 @@ static int cond_level(const Cond *c) {
     }
 }
 
-static void print_cond(StrBuf *out, const Printer *p, const Cond *c,
-                       int level) {
+static void print_cond(StrBuf *out, const Printer *p, const Cond *c, int level)
+{
     bool brackets = cond_level(c) < level;
     int own = cond_level(c);
     if (brackets)
@@ -281,7 +297,8 @@ static void print_cond(StrBuf *out, const Printer *p, const Cond *c,
 }
 
 void cond_print(StrBuf *out, const ExprCtx *x, const Cond *c,
-                const ExprNames *names, int prec) {
+                const ExprNames *names, int prec)
+{
     Printer p = { x, names };
     bool constant = c->kind == COND_true || c->kind == COND_false;
     print_cond(out, &p, c, prec > 0 && !constant ? 4 : 0);

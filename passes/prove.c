@@ -4,7 +4,7 @@
 
 #include <inttypes.h>
 
-/* ---- answers -------------------------------------------------------------------- */
+/* ---- answers ------------------------------------------------------------- */
 
 static Proof unknown(const char *reason)
 {
@@ -44,7 +44,7 @@ Env proof_env(const Proof *p)
     return (Env){ value_in_proof, (void *)(uintptr_t)p };
 }
 
-/* ---- provers --------------------------------------------------------------------- */
+/* ---- provers ------------------------------------------------------------- */
 
 typedef struct Chain {
     Prover prover;
@@ -89,7 +89,7 @@ Prover *prover_absent(Arena *arena, const char *reason)
     return &absent->prover;
 }
 
-/* ---- questions --------------------------------------------------------------------- */
+/* ---- questions ----------------------------------------------------------- */
 
 Proof prove_satisfiable(Prover *p, const Facts *f, const Cond *c)
 {

@@ -21,7 +21,7 @@
 
 #include "ir/ir.h"
 
-/* ---- facts ------------------------------------------------------------------ */
+/* ---- facts --------------------------------------------------------------- */
 
 typedef VEC(const Cond *) CondVec;
 
@@ -57,7 +57,7 @@ Facts *prove_facts_in(Arena *arena, Module *m, Op *op, unsigned block);
  * nothing new occurs. False where some of it overflowed. For provers. */
 bool facts_closure(const Facts *f, const Cond *c, CondVec *out);
 
-/* ---- answers ---------------------------------------------------------------- */
+/* ---- answers ------------------------------------------------------------- */
 
 typedef enum ProveAnswer { PROVE_unknown, PROVE_yes, PROVE_no } ProveAnswer;
 
@@ -82,7 +82,7 @@ void proof_witness(StrBuf *out, const ExprCtx *x, const Proof *p,
 /* The assignment as an environment for affine_eval. */
 Env proof_env(const Proof *p);
 
-/* ---- provers ------------------------------------------------------------------ */
+/* ---- provers ------------------------------------------------------------- */
 
 typedef struct ProverStats {
     unsigned long queries, yes, no, unknown; /* of satisfiable() */
@@ -105,7 +105,7 @@ Prover *prover_chain(Arena *arena, Prover *first, Prover *second);
 /* Answers unknown for that reason: `built without Z3`. */
 Prover *prover_absent(Arena *arena, const char *reason);
 
-/* ---- questions ----------------------------------------------------------------- */
+/* ---- questions ----------------------------------------------------------- */
 
 /* NULL conditions and expressions (overflows) give unknown. */
 Proof prove_satisfiable(Prover *p, const Facts *f, const Cond *c);

@@ -67,7 +67,7 @@ void facts_assume_var(Facts *f, VarId v)
         f->incomplete = true;
 }
 
-/* ---- closure ------------------------------------------------------------------- */
+/* ---- closure ------------------------------------------------------------- */
 
 /* A set of pointers, by open addressing. */
 typedef struct PtrSet {
@@ -155,7 +155,7 @@ bool facts_closure(const Facts *f, const Cond *c, CondVec *out)
     return cl.complete;
 }
 
-/* ---- places -------------------------------------------------------------------- */
+/* ---- places -------------------------------------------------------------- */
 
 static bool is_write_of(Op *op, void *user)
 {

@@ -40,7 +40,7 @@ typedef struct Query {
     Proof *out;
 } Query;
 
-/* ---- from expressions to rows ------------------------------------------------------- */
+/* ---- from expressions to rows -------------------------------------------- */
 
 static bool madd(int64_t *sum, int64_t a, int64_t b)
 {
@@ -179,7 +179,7 @@ static bool linearise(Query *q, LinearRow *row, const Affine *a, int64_t k,
     return true;
 }
 
-/* ---- solutions ------------------------------------------------------------------------ */
+/* ---- solutions ----------------------------------------------------------- */
 
 static bool atom_is_free(const Atom *atom)
 {
@@ -217,7 +217,7 @@ static bool accept_values(const int64_t *values, void *user)
     return true;
 }
 
-/* ---- cases ----------------------------------------------------------------------------- */
+/* ---- cases --------------------------------------------------------------- */
 
 /* The two halves of a disjunction (a != b: a > b and a < b). */
 static void split_cases(Query *q, const Todo *or_, Todo half[2])
@@ -308,7 +308,7 @@ static bool solve_cases(Query *q, const Todo *todo, const Todo *ors)
     return found;
 }
 
-/* ---- the prover ------------------------------------------------------------------------- */
+/* ---- the prover ---------------------------------------------------------- */
 
 /* Is c false by the intervals of its expressions alone? */
 static bool false_by_interval(ExprCtx *x, const Cond *c)

@@ -63,7 +63,7 @@ static int64_t floor_quotient(int64_t a, int64_t c)
     return a / c - (a % c < 0);
 }
 
-/* ---- rows ------------------------------------------------------------------------ */
+/* ---- rows ---------------------------------------------------------------- */
 
 /* Divides by the common divisor. False for a row that says nothing; a row
  * that cannot hold sets the contradiction. */
@@ -135,7 +135,7 @@ static void find_equalities(Solver *s)
         }
 }
 
-/* ---- equalities -------------------------------------------------------------------- */
+/* ---- equalities ---------------------------------------------------------- */
 
 static void record(Solver *s, unsigned col, const LinearRow *rows, unsigned n)
 {
@@ -236,7 +236,7 @@ static bool solve_equality(Solver *s)
     return true;
 }
 
-/* ---- inequalities -------------------------------------------------------------------- */
+/* ---- inequalities -------------------------------------------------------- */
 
 /* The unknown whose elimination makes the fewest rows, or n_cols. One with a
  * coefficient of 1 in all its lower or all its upper bounds comes first: that
@@ -297,7 +297,7 @@ static void eliminate(Solver *s, unsigned col)
     combine_bounds(s, col, bounds, n);
 }
 
-/* ---- solutions ---------------------------------------------------------------------- */
+/* ---- solutions ----------------------------------------------------------- */
 
 typedef struct Interval {
     bool has_lo, has_hi;

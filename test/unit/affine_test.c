@@ -57,7 +57,7 @@ static ExprCtx *row_context(void)
     return x;
 }
 
-/* ---- rows ------------------------------------------------------------------------- */
+/* ---- rows ---------------------------------------------------------------- */
 
 Test(affine, prints_in_normal_form)
 {
@@ -355,7 +355,7 @@ Test(affine, bounds_that_name_themselves_end)
     expr_ctx_free(x);
 }
 
-/* ---- random trees ------------------------------------------------------------------ */
+/* ---- random trees -------------------------------------------------------- */
 
 typedef struct Rng {
     uint64_t state;

@@ -9,7 +9,7 @@
 
 #include <stdio.h>
 
-/* ---- rows ------------------------------------------------------------------------- */
+/* ---- rows ---------------------------------------------------------------- */
 
 /* N, M, K sizes; b < (N + 127) / 128; t < 128; tm < (M + 255) / 256; c, e < 2;
  * i < 128; kk < (K + 63) / 64; w < 4; k, l, m any; p a boolean. */
@@ -53,7 +53,8 @@ enum { QUERY_FACTS = 4 };
 typedef struct QueryRow {
     const char *facts[QUERY_FACTS]; /* up to the first NULL */
     const char *goal;
-    ProveAnswer layer1, z3; /* is goal implied by the facts? */
+    /* Is goal implied by the facts? Another version of Z3 may know more. */
+    ProveAnswer layer1, z3;
 } QueryRow;
 
 #define Y PROVE_yes
@@ -143,9 +144,9 @@ static const QueryRow query_rows[] = {
     { { "2 * k == 2 * l + 1" }, "M == 7", Y, Y },
     /* products */
     { { 0 }, "N * M >= M", Y, Y },
-    { { 0 }, "N * M >= N + M - 1", Y, Y },
+    { { 0 }, "N * M >= N + M - 1", Y, U },
     { { 0 }, "N * M > M", N_, N_ },
-    { { 0 }, "r * N + s < M * N", Y, Y },
+    { { 0 }, "r * N + s < M * N", Y, U },
     { { 0 }, "r * N + s <= M * N - 2", N_, N_ },
     { { 0 }, "k * k >= 0", U, Y },
     /* configuration */
@@ -187,9 +188,10 @@ static inline void check_rows(Prover *prover, bool z3)
             facts_assume(f, C(x, row->facts[k]));
         const Cond *goal = C(x, row->goal);
         Proof p = prove_implied(prover, f, goal);
-        cr_expect(p.answer == (z3 ? row->z3 : row->layer1),
-                  "row %zu, '%s': answer %d (%s)", i, row->goal, (int)p.answer,
-                  p.reason ? p.reason : "");
+        ProveAnswer owed = z3 ? row->z3 : row->layer1;
+        bool better = z3 && owed == PROVE_unknown && p.answer == row->layer1;
+        cr_expect(p.answer == owed || better, "row %zu, '%s': answer %d (%s)",
+                  i, row->goal, (int)p.answer, p.reason ? p.reason : "");
         cr_expect((p.answer == PROVE_unknown) == (p.reason != NULL));
         if (p.answer == PROVE_no)
             cr_expect(witness_holds(f, cond_not(x, goal), &p),
@@ -199,7 +201,7 @@ static inline void check_rows(Prover *prover, bool z3)
     expr_ctx_free(x);
 }
 
-/* ---- random questions ------------------------------------------------------------------ */
+/* ---- random questions ---------------------------------------------------- */
 
 typedef struct QueryRng {
     uint64_t state;
@@ -375,7 +377,7 @@ static inline void check_random(Prover *a, Prover *b, uint64_t seed,
               count);
 }
 
-/* ---- random questions with large numbers -------------------------------------------- */
+/* ---- random questions with large numbers --------------------------------- */
 
 /* A value for every variable of query_context, within its bounds: false where
  * a range is empty. */

@@ -30,7 +30,7 @@ Test(prove, random_tiles)
     arena_free(arena);
 }
 
-/* ---- the questions made of others ---------------------------------------------- */
+/* ---- the questions made of others ---------------------------------------- */
 
 typedef struct Fixture {
     Arena *arena;
@@ -213,7 +213,7 @@ Test(prove, chain_asks_the_second_only_where_the_first_is_open)
     fixture_free(&t);
 }
 
-/* ---- facts at a place -------------------------------------------------------------- */
+/* ---- facts at a place ---------------------------------------------------- */
 
 static Block *enter(Op *op, unsigned i)
 {

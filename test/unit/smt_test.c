@@ -23,8 +23,7 @@ Test(smt, random_questions_agree_with_layer_1)
 {
     Arena *arena = arena_new();
     Smt *smt = smt_new(&(SmtOptions){ 0 });
-    check_random(smt_prover(smt), prover_layer1(arena), 2, query_count(1000),
-                 5);
+    check_random(smt_prover(smt), prover_layer1(arena), 2, query_count(600), 5);
     smt_free(smt);
     arena_free(arena);
 }
@@ -32,7 +31,7 @@ Test(smt, random_questions_agree_with_layer_1)
 Test(smt, random_tiles)
 {
     Smt *smt = smt_new(&(SmtOptions){ 0 });
-    check_sampled(smt_prover(smt), 6, query_count(500));
+    check_sampled(smt_prover(smt), 6, query_count(300));
     smt_free(smt);
 }
 

@@ -40,7 +40,7 @@ static void ignore_error(Z3_context z3, Z3_error_code code)
     (void)z3, (void)code; /* read by Z3_get_error_code where it matters */
 }
 
-/* ---- life --------------------------------------------------------------------- */
+/* ---- life ---------------------------------------------------------------- */
 
 static Proof smt_satisfiable(Prover *self, const Facts *f, const Cond *c);
 
@@ -92,7 +92,7 @@ const char *smt_version(const Smt *smt)
     return smt->version;
 }
 
-/* ---- terms --------------------------------------------------------------------- */
+/* ---- terms --------------------------------------------------------------- */
 
 static size_t map_place(const TermMap *map, const void *key)
 {
@@ -232,7 +232,7 @@ static Z3_ast cond_term(Question *q, const Cond *c)
     return map_put(q, c, term);
 }
 
-/* ---- questions -------------------------------------------------------------------- */
+/* ---- questions ----------------------------------------------------------- */
 
 static Proof unknown(const Question *q, const char *why)
 {
@@ -309,10 +309,14 @@ static unsigned count_resources(Smt *smt, Z3_solver solver)
     return spent;
 }
 
-static void limit_resources(Smt *smt, Z3_solver solver)
+/* The older of Z3's arithmetic solvers (2): the newer one (6, the default of
+ * 4.8.12) has loops on products that do not count resources. */
+static void set_parameters(Smt *smt, Z3_solver solver)
 {
     Z3_params params = Z3_mk_params(smt->z3);
     Z3_params_inc_ref(smt->z3, params);
+    Z3_params_set_uint(smt->z3, params,
+                       Z3_mk_string_symbol(smt->z3, "arith.solver"), 2);
     Z3_params_set_uint(smt->z3, params, Z3_mk_string_symbol(smt->z3, "rlimit"),
                        smt->rlimit);
     Z3_solver_set_params(smt->z3, solver, params);
@@ -360,7 +364,7 @@ static Proof smt_satisfiable(Prover *self, const Facts *f, const Cond *c)
     smt->stats.queries++;
     Z3_solver solver = Z3_mk_simple_solver(smt->z3);
     Z3_solver_inc_ref(smt->z3, solver);
-    limit_resources(smt, solver);
+    set_parameters(smt, solver);
     for (size_t i = 0; i < q.conds.len; i++)
         Z3_solver_assert(smt->z3, solver, cond_term(&q, q.conds.data[i]));
     if (smt->save_dir)
