@@ -168,6 +168,7 @@ static bool gather_register(Warp *w, const struct LaneCall *c, CallArg *a)
     if (v->flight)
         return instr_fail(w, a->op, "reads an accumulator that wgmma may still "
                                     "be writing");
+    frag_settle(v->frag);
     for (int64_t e = 0; e < a->temp->count; e++) {
         unsigned lane;
         int64_t slot;
@@ -277,7 +278,8 @@ static bool run_call(Warp *w, const Op *op, const Instr *in,
 static Frag *result_frag(Warp *w, const CallArg *a, const Value *r)
 {
     WarpVal *v = &w->vals[r->id];
-    const Frag *old = w->vals[a->reg->id].frag;
+    Frag *old = w->vals[a->reg->id].frag;
+    frag_settle(old);
     Frag *f = frag_new(w->machine, r->type->n);
     if (old && old->n == f->n) {
         memcpy(f->live, old->live, (size_t)f->n * sizeof *f->live);

@@ -83,6 +83,11 @@ typedef struct Frag {
     int64_t n;
     uint32_t *live; /* lanes that hold a value, by slot */
     double *x;      /* n rows of 32 lanes */
+    /* The same contents as a 16 x n tile, as wgmma leaves them; while `packed`
+     * live and x are not up to date: frag_settle makes them so. */
+    float *tile;
+    const struct TileMap *map;
+    bool packed;
     struct Frag *next; /* free list */
 } Frag;
 
@@ -309,6 +314,7 @@ void place_event(Warp *w, const Op *op, const Place *p, uint32_t lanes,
 double *warp_lanes(Warp *w, const Value *v);      /* made when absent */
 Frag *frag_new(Machine *mc, int64_t n);
 void frag_drop(Machine *mc, Frag *f);
+void frag_settle(Frag *f);
 void warp_set_frag(Warp *w, const Value *v, Frag *f); /* takes the ref */
 /* Copies from into to for the lanes; whole: nothing of to is kept. */
 bool warp_move(Warp *w, const Value *from, const Value *to, uint32_t lanes,
@@ -357,6 +363,7 @@ void lane_calls_free(Effect *e);
 typedef struct TileMap {
     const MemRef *ref;
     int64_t n, rows, cols; /* rows x cols of a 2-d tile; n in all */
+    int64_t slots;         /* registers of a lane */
     unsigned char *lane;
     int32_t *slot;
     struct TileMap *next;

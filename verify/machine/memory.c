@@ -172,6 +172,7 @@ static bool frag_readable(Warp *w, const Op *op, unsigned i, uint32_t mask)
                             "reads an accumulator that wgmma may still be "
                             "writing; pass it through a wgmma.wait_group "
                             "first");
+    frag_settle(x->frag);
     w->mma_unfenced = w->mma_unfenced || x->frag->was_d;
     return true;
 }
@@ -254,6 +255,7 @@ static TileMap *make_map(Machine *mc, const MemRef *ref)
     TileMap *map = ARENA_NEW(mc->arena, TileMap);
     map->ref = ref;
     map->n = 1;
+    map->slots = mem->n_slots;
     for (unsigned d = 0; d < mem->packed; d++)
         map->n *= mem->packed_shape[d];
     map->cols = mem->packed_shape[mem->packed - 1];

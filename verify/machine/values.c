@@ -2,6 +2,8 @@
  * count, ring positions. A move under a mask keeps the other lanes. */
 #include "verify/machine/machine_internal.h"
 
+#include "verify/fma.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,6 +32,7 @@ Frag *frag_new(Machine *mc, int64_t n)
     memset(f->live, 0, (size_t)n * sizeof *f->live);
     f->refs = 1;
     f->was_d = false;
+    f->packed = false;
     f->next = NULL;
     return f;
 }
@@ -40,6 +43,21 @@ void frag_drop(Machine *mc, Frag *f)
         return;
     f->next = mc->free_frags;
     mc->free_frags = f;
+}
+
+void frag_settle(Frag *f)
+{
+    if (!f || !f->packed)
+        return;
+    size_t stride = fma_padded((size_t)f->map->cols);
+    f->packed = false;
+    for (int64_t i = 0; i < f->map->n; i++) {
+        int64_t slot = f->map->slot[i];
+        f->live[slot] |= 1u << f->map->lane[i];
+        f->x[slot * WARP_LANES + f->map->lane[i]] =
+            (double)f->tile[(size_t)(i / f->map->cols) * stride +
+                            (size_t)(i % f->map->cols)];
+    }
 }
 
 void warp_set_frag(Warp *w, const Value *v, Frag *f)
@@ -64,6 +82,8 @@ static void move_frag(Warp *w, const WarpVal *from, WarpVal *to,
         to->unfenced = from->unfenced;
         return;
     }
+    frag_settle(from->frag);
+    frag_settle(to->frag);
     Frag *f = frag_new(w->machine, from->frag->n);
     for (int64_t s = 0; s < f->n; s++) {
         f->live[s] = (from->frag->live[s] & lanes) |

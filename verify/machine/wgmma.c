@@ -61,6 +61,7 @@ static bool resolve_a(Warp *w, const Op *op, Effect *e)
         if (v->flight || v->unfenced)
             return mma_fail(w, op, "registers of A were written since the last "
                                    "wgmma.fence that they passed through");
+        frag_settle(v->frag);
         e->a.frag = v->frag;
         v->frag->refs++;
         return true;
@@ -107,6 +108,9 @@ static bool resolve_d(Warp *w, const Op *op, Effect *e)
                                "warp");
     if (!d->frag)
         return mma_fail(w, op, "the accumulator is used before it was made");
+    if (map->slots > d->frag->n)
+        return mma_fail(w, op, "the accumulator has fewer registers than its "
+                               "tile");
     if (e->scale_d && d->unfenced)
         return mma_fail(w, op, "registers of the accumulator were written "
                                "since the last wgmma.fence that they passed "
@@ -217,16 +221,15 @@ static float decode(ScalarType t, const unsigned char *p)
     }
 }
 
-static bool fetch(Machine *mc, Effect *e, const MmaOperand *o, int64_t element,
-                  float *out)
+/* Up to 16 bytes side by side, which no swizzle parts: `count` elements to
+ * out[0], out[step], .. */
+static bool fetch_chunk(Machine *mc, Effect *e, const MmaOperand *o,
+                        int64_t byte, int64_t count, float *out, size_t step)
 {
     const Cta *cta = e->warp->cta;
-    int64_t at = shared_address(o->obj->swizzle,
-                                o->obj->offset + element * o->obj->elem_bytes);
-    bool written = o->obj->elem_bytes == 2
-                       ? cta->written[at] & cta->written[at + 1]
-                       : !memchr(cta->written + at, 0, o->obj->elem_bytes);
-    if (!written) {
+    size_t size = o->obj->elem_bytes, bytes = (size_t)count * size;
+    int64_t at = shared_address(o->obj->swizzle, byte);
+    if (memchr(cta->written + at, 0, bytes)) {
         StrBuf name = { 0 };
         value_print_name(&name, o->obj->value);
         machine_fail(mc, e->warp, ALL_LANES, e->op, "poison",
@@ -236,9 +239,28 @@ static bool fetch(Machine *mc, Effect *e, const MmaOperand *o, int64_t element,
         strbuf_free(&name);
         return false;
     }
-    *out = decode(o->obj->elem, cta->smem + at);
-    return check_proxy(mc, e->warp, ALL_LANES, e->op, cta, at,
-                       o->obj->elem_bytes);
+    for (int64_t i = 0; i < count; i++)
+        out[(size_t)i * step] = decode(o->obj->elem,
+                                       cta->smem + at + (size_t)i * size);
+    return check_proxy(mc, e->warp, ALL_LANES, e->op, cta, at, bytes);
+}
+
+/* `count` elements that are side by side before the swizzle. */
+static bool fetch_row(Machine *mc, Effect *e, const MmaOperand *o,
+                      int64_t element, int64_t count, float *out, size_t step)
+{
+    int64_t size = o->obj->elem_bytes;
+    int64_t byte = o->obj->offset + element * size;
+    while (count > 0) {
+        int64_t n = (16 - byte % 16) / size;
+        n = n < count ? n : count;
+        if (!fetch_chunk(mc, e, o, byte, n, out, step))
+            return false;
+        byte += n * size;
+        out += (size_t)n * step;
+        count -= n;
+    }
+    return true;
 }
 
 static int64_t operand_base(const MmaOperand *o)
@@ -301,9 +323,9 @@ static bool gather_a(Machine *mc, Effect *e, float *a)
     int64_t row = e->a.transposed ? s1 : s0, col = e->a.transposed ? s0 : s1;
     int64_t base = operand_base(&e->a) + e->warp->index % 4 * WARP_ROWS * row;
     for (int64_t r = 0; r < WARP_ROWS; r++)
-        for (int64_t c = 0; c < e->k; c++)
-            if (!fetch(mc, e, &e->a, base + r * row + c * col,
-                       &a[r * e->k + c]))
+        for (int64_t c = 0; c < e->k; c += col == 1 ? e->k : 1)
+            if (!fetch_row(mc, e, &e->a, base + r * row + c * col,
+                           col == 1 ? e->k : 1, &a[r * e->k + c], 1))
                 return false;
     operand_event(mc, e, &e->a, operand_base(&e->a) + (MMA_ROWS - 1) * row +
                                     (e->k - 1) * col);
@@ -317,13 +339,15 @@ static bool gather_b(Machine *mc, Effect *e, float *b)
     int64_t outer = t ? stride[e->b.dim[0]] : 0;
     int64_t col = stride[e->b.dim[t ? 2 : 0]], row = stride[e->b.dim[1]];
     int64_t base = operand_base(&e->b), last = base;
+    int64_t run = row == 1 ? e->k : 1;
     for (int64_t n = 0; n < e->n; n++)
-        for (int64_t k = 0; k < e->k; k++) {
+        for (int64_t k = 0; k < e->k; k += run) {
             int64_t at = base + k * row +
                          (t ? n / 64 * outer + n % 64 * col : n * col);
-            last = at > last ? at : last;
-            if (!fetch(mc, e, &e->b, at,
-                       &b[fma_b_index((size_t)e->k, (size_t)k, (size_t)n)]))
+            last = at + run - 1 > last ? at + run - 1 : last;
+            if (!fetch_row(mc, e, &e->b, at, run,
+                           &b[fma_b_index((size_t)e->k, (size_t)k, (size_t)n)],
+                           FMA_PANEL))
                 return false;
         }
     operand_event(mc, e, &e->b, last);
@@ -336,6 +360,11 @@ static bool gather_d(Machine *mc, Effect *e, const TileMap *map, float *d,
     memset(d, 0, WARP_ROWS * stride * sizeof *d);
     if (!e->scale_d)
         return true;
+    if (e->d_in->packed && e->d_in->map == map) {
+        memcpy(d, e->d_in->tile, WARP_ROWS * stride * sizeof *d);
+        return true;
+    }
+    frag_settle(e->d_in);
     for (int64_t i = 0; i < map->n; i++) {
         int64_t slot = map->slot[i];
         unsigned lane = map->lane[i];
@@ -377,15 +406,13 @@ static bool multiply(Machine *mc, Effect *e)
         fma_f32(WARP_ROWS, (size_t)e->n, (size_t)e->k, a, b, d);
     else
         multiply_rounded(e, type->elem, a, b, d, stride);
-    for (int64_t i = 0; i < map->n; i++) {
-        int64_t slot = map->slot[i];
-        size_t at = (size_t)(i / map->cols) * stride + (size_t)(i % map->cols);
-        if (slot >= e->d_out->n)
-            return false;
-        e->d_out->live[slot] |= 1u << map->lane[i];
-        e->d_out->x[slot * WARP_LANES + map->lane[i]] =
-            value_round(type->elem, (double)d[at]);
-    }
+    if (!e->d_out->tile)
+        e->d_out->tile = ARENA_ARRAY(mc->arena, float, WARP_ROWS * MMA_MAX_N);
+    for (size_t i = 0; i < WARP_ROWS * stride; i++)
+        d[i] = d[i] == d[i] ? d[i] : scalar_f32_from_bits(0x7fffffffu);
+    memcpy(e->d_out->tile, d, WARP_ROWS * stride * sizeof *d);
+    e->d_out->map = map;
+    e->d_out->packed = true;
     return true;
 }
 
