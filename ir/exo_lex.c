@@ -251,9 +251,24 @@ static Tok lex_number(Lexer *lx, Tok tok)
     return tok;
 }
 
-static char escaped(char c)
+static int hex_digit(int c)
 {
-    return c == 'n' ? '\n' : c == 't' ? '\t' : c;
+    return c >= '0' && c <= '9'   ? c - '0'
+           : c >= 'a' && c <= 'f' ? c - 'a' + 10
+           : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                  : -1;
+}
+
+/* The byte that the escape at lx->p means; stands at its last character. */
+static char escaped(Lexer *lx)
+{
+    const char *p = ++lx->p;
+    if (*p == 'x' && lx->end - p > 2 && hex_digit(p[1]) >= 0 &&
+        hex_digit(p[2]) >= 0) {
+        lx->p += 2;
+        return (char)(hex_digit(p[1]) * 16 + hex_digit(p[2]));
+    }
+    return *p == 'n' ? '\n' : *p == 't' ? '\t' : *p;
 }
 
 static Tok lex_string(Lexer *lx, Tok tok)
@@ -262,7 +277,7 @@ static Tok lex_string(Lexer *lx, Tok tok)
     StrBuf b = { 0 };
     while (lx->p < lx->end && *lx->p != quote && *lx->p != '\n') {
         if (*lx->p == '\\' && lx->p + 1 < lx->end && lx->p[1] != '\n')
-            strbuf_addc(&b, escaped(*++lx->p));
+            strbuf_addc(&b, escaped(lx));
         else
             strbuf_addc(&b, *lx->p);
         lx->p++;
