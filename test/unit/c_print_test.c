@@ -432,7 +432,7 @@ static double element(ScalarType t, const void *base, unsigned i)
                                 (size_t)i * (size_t)scalar_type_bytes(t));
 }
 
-static void expect_element(const char *what, ScalarType t, const void *base,
+static bool expect_element(const char *what, ScalarType t, const void *base,
                            unsigned i, double value)
 {
     unsigned char bits[8] = { 0 };
@@ -442,10 +442,11 @@ static void expect_element(const char *what, ScalarType t, const void *base,
         scalar_encode_int(t, (int64_t)value, bits);
     else
         scalar_encode(t, value, bits);
-    cr_expect(memcmp(bits, at, (size_t)scalar_type_bytes(t)) == 0,
-              "%s, element %u: found %llx, expected %llx", what, i,
+    bool same = memcmp(bits, at, (size_t)scalar_type_bytes(t)) == 0;
+    cr_expect(same, "%s, element %u: found %llx, expected %llx", what, i,
               (unsigned long long)scalar_load_bits(t, at),
               (unsigned long long)scalar_load_bits(t, bits));
+    return same;
 }
 
 static double buffers[4][N_INPUTS];
@@ -458,10 +459,12 @@ static void check_cast(void *library, ScalarType from, ScalarType to)
     FUNCTION(CastFn *, fn, library, name);
     fill_inputs(from, 0, buffers[0]);
     cr_assert_eq(fn(N_INPUTS, buffers[0], buffers[1]), 0);
-    for (unsigned i = 0; i < N_INPUTS; i++)
-        expect_element(name, to, buffers[1], i,
-                       value_convert(to, from,
-                                     element(from, buffers[0], i)));
+    bool same = true;
+    for (unsigned i = 0; i < N_INPUTS && same; i++) {
+        double x = element(from, buffers[0], i);
+        same = expect_element(name, to, buffers[1], i,
+                              value_convert(to, from, x));
+    }
 }
 
 static double two_operands(ScalarType t, unsigned op, double a, double b,
@@ -487,11 +490,13 @@ static void check_two(void *library, ScalarType t, unsigned op)
     fill_inputs(t, 8, buffers[2]);
     memcpy(buffers[3], buffers[2], sizeof buffers[2]);
     cr_assert_eq(fn(N_INPUTS, buffers[0], buffers[1], buffers[2]), 0);
-    for (unsigned i = 0; i < N_INPUTS; i++)
-        expect_element(name, t, buffers[2], i,
-                       two_operands(t, op, element(t, buffers[0], i),
-                                    element(t, buffers[1], i),
-                                    element(t, buffers[3], i)));
+    bool same = true;
+    for (unsigned i = 0; i < N_INPUTS && same; i++) {
+        double a = element(t, buffers[0], i), b = element(t, buffers[1], i);
+        double old = element(t, buffers[3], i);
+        same = expect_element(name, t, buffers[2], i,
+                              two_operands(t, op, a, b, old));
+    }
 }
 
 Test(c_print, scalars_are_the_interpreters)
@@ -520,7 +525,8 @@ static const char host_ops[] =
     "host.proc @p(%n: size, %i: index, %flag: bool, "
     "%w: window<f32, CudaGmemLinear>[%n, 8], %h: tensor<f32, DRAM>[%n, 8], "
     "%g: tensor<i32, CudaGridConstant>[3], %out: tensor<f32, DRAM>) {\n"
-    "  host.check %i floordiv 4 >= -2 {message = 'too small', argument = 'i'}\n"
+    "  host.check %i floordiv 4 >= -2 {message = 'too small', argument = 'i'}"
+    "\n"
     "  %v = mem.window %w[0 +: %n, 4 +: 4]\n"
     "  %t = host.alloc : tensor<f32, CudaGmemLinear>[%n, 8]\n"
     "  host.memset %t[0 +: %n, 0 +: 8]\n"
