@@ -294,7 +294,7 @@ static bool solve_cases(Query *q, const Todo *todo, const Todo *ors)
     }
     if (answer == LINEAR_found) {
         found = true;
-    } else if (answer != LINEAR_none && ors && q->cases < MAX_CASES) {
+    } else if (answer == LINEAR_open && ors && q->cases < MAX_CASES) {
         Todo half[2];
         split_cases(q, ors, half);
         for (int i = 0; i < 2 && !found; i++)
@@ -310,24 +310,32 @@ static bool solve_cases(Query *q, const Todo *todo, const Todo *ors)
 
 /* ---- the prover ---------------------------------------------------------- */
 
-/* Is c false by the intervals of its expressions alone? */
-static bool false_by_interval(ExprCtx *x, const Cond *c)
+/* Is c (or, with positive false, its contrary) false by the intervals of its
+ * expressions alone? */
+static bool false_by_interval(ExprCtx *x, const Cond *c, bool positive)
 {
-    int64_t n;
+    int64_t lo = 0, hi = 0;
     switch (c->kind) {
+    case COND_true:
     case COND_false:
-        return true;
+        return (c->kind == COND_false) == positive;
     case COND_ge0:
-        return affine_max(x, c->expr, &n) && n < 0;
+        return positive ? affine_max(x, c->expr, &hi) && hi < 0
+                        : affine_min(x, c->expr, &lo) && lo >= 0;
     case COND_eq0:
-        return (affine_max(x, c->expr, &n) && n < 0) ||
-               (affine_min(x, c->expr, &n) && n > 0);
-    case COND_and:
-        return false_by_interval(x, c->lhs) || false_by_interval(x, c->rhs);
-    case COND_or:
-        return false_by_interval(x, c->lhs) && false_by_interval(x, c->rhs);
+        if (positive)
+            return (affine_max(x, c->expr, &hi) && hi < 0) ||
+                   (affine_min(x, c->expr, &lo) && lo > 0);
+        return affine_max(x, c->expr, &hi) && hi <= 0 &&
+               affine_min(x, c->expr, &lo) && lo >= 0;
+    case COND_not:
+        return false_by_interval(x, c->lhs, !positive);
     default:
-        return false;
+        if ((c->kind == COND_and) == positive)
+            return false_by_interval(x, c->lhs, positive) ||
+                   false_by_interval(x, c->rhs, positive);
+        return false_by_interval(x, c->lhs, positive) &&
+               false_by_interval(x, c->rhs, positive);
     }
 }
 
@@ -360,7 +368,7 @@ static Proof layer1_satisfiable(Prover *self, const Facts *f, const Cond *c)
 {
     (void)self;
     Proof out = { .answer = PROVE_no };
-    if (false_by_interval(f->exprs, c))
+    if (false_by_interval(f->exprs, c, true))
         return out;
     Query q = { .arena = arena_new(), .facts = f, .x = f->exprs, .out = &out };
     q.sys.arena = q.arena;

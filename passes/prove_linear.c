@@ -404,6 +404,8 @@ LinearAnswer linear_solve(const LinearSystem *system,
                           bool (*accept)(const int64_t *values, void *user),
                           void *user)
 {
+    if (system->rows.len > 2 * LINEAR_ROWS)
+        return LINEAR_large;
     Arena *arena = arena_new();
     Solver *s = ARENA_NEW(arena, Solver);
     s->arena = arena;
