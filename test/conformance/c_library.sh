@@ -162,6 +162,30 @@ run_examples() {
         "$tmp/example_ptx" "$examples/saxpy.c"
 }
 
+# All libraries in one program, on a real device where there is one.
+run_on_gpu() {
+    source=$PWD
+    libraries_of="saxpy transpose gemm_simt_f32 gemm_sm90_bf16 gemm_sm90_f16
+        gemm_sm90_tf32"
+    files=
+    for kernel in $libraries_of; do
+        [ -s "$tmp/$kernel.c" ] || return 0
+        files="$files $kernel.c"
+    done
+    check "all kernels: one program has them all" link_gpu_program
+    if [ -e /dev/nvidiactl ]; then
+        check "all kernels: right on the GPU" "$tmp/gpu_main"
+    else
+        skip "all kernels: right on the GPU" "needs a GPU"
+    fi
+}
+
+link_gpu_program() {
+    (cd "$tmp" && $cc -std=c17 -O2 -Wall -Wextra -I. -I"$source" -o gpu_main \
+        "$programs/gpu_main.c" $files "$source/ir/scalar.c" -L"$stub" -lcuda \
+        $libraries)
+}
+
 if [ ! -x "$build/bin/exo-translate" ]; then
     skip "C libraries" "no exo-translate"
     finish
@@ -179,5 +203,6 @@ if translated saxpy; then
             compiles "$kernel"
         fi
     done
+    run_on_gpu
 fi
 finish
