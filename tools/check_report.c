@@ -137,12 +137,6 @@ ToolStatus check_side_inputs(Ctx *ctx, const Options *o)
     return TOOL_done;
 }
 
-ToolStatus check_certificate(Ctx *ctx, const Options *o)
-{
-    (void)ctx;
-    return check_missing(o, "validating certificates");
-}
-
 /* ---- the pipeline ------------------------------------------------------- */
 
 /* sync-check{M=128 N=256} from --size=M=128,N=256. */

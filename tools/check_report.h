@@ -14,8 +14,10 @@ ToolStatus check_missing(const Options *o, const char *part);
 ToolStatus check_sizes(Ctx *ctx, const Module *m, const Options *o);
 /* --lowered and --ptx can be read. */
 ToolStatus check_side_inputs(Ctx *ctx, const Options *o);
-/* --certificate: validates one. */
-ToolStatus check_certificate(Ctx *ctx, const Options *o);
+/* --certificate: does it speak of this program, and do the checks say again
+ * what it says? Prints a line for each of its claims. *m may be lowered. In
+ * check_certificate.c. */
+ToolStatus check_certificate(Ctx *ctx, Module **m, const Options *o);
 /* The checks of a level as pipeline text, --size put in; NULL for a level that
  * is none. */
 const char *check_pipeline(Arena *a, const Options *o, const char *level);

@@ -5,6 +5,7 @@
  * standard output or to -o, faults go to standard error. The exit status is
  * the worst of the verdicts. */
 #include "passes/pass.h"
+#include "tools/certificate.h"
 #include "tools/check_report.h"
 #include "tools/checks.h"
 #include "tools/diag_print.h"
@@ -13,6 +14,7 @@
 #include "tools/output.h"
 #include "tools/prover.h"
 
+#include <stdio.h>
 #include <string.h>
 
 typedef struct Check {
@@ -25,33 +27,13 @@ typedef struct Check {
 
 /* ---- what is asked ------------------------------------------------------ */
 
-static bool see_level(Op *op, void *user)
-{
-    const char **level = user;
-    switch (op->code) {
-    case OP_async_kernel:
-    case OP_host_proc:
-        *level = "async";
-        return false;
-    case OP_par_device:
-    case OP_par_instr:
-        if (!strcmp(*level, "seq"))
-            *level = "par";
-        return false;
-    default:
-        return true;
-    }
-}
-
-/* --level, or the highest level of which the module has an op. */
+/* --level, or the module's own. */
 static const char *level_of(const Check *c)
 {
-    const char *level = "seq";
-    block_walk(c->m->body, see_level, &level);
-    return options_value(c->options, "--level", level);
+    return options_value(c->options, "--level", module_level(c->m));
 }
 
-/* The module keeps the one procedure that --proc names public. */
+/* --proc names a procedure. */
 static ToolStatus select_proc(Check *c)
 {
     const char *name = options_value(c->options, "--proc", NULL);
@@ -65,11 +47,22 @@ static ToolStatus select_proc(Check *c)
 
 /* ---- running ------------------------------------------------------------ */
 
-static ToolStatus run_pipeline(Check *c, const char *level, PassManager *pm,
-                               Arena *arena)
+static void report_times(const PassManager *pm, const ToolProver *prover)
 {
+    StrBuf s = { 0 };
+    for (size_t i = 0; i < pm->times.len; i++)
+        strbuf_addf(&s, "timing: %s %.6f s\n", pm->times.data[i].pass,
+                    pm->times.data[i].seconds);
+    tool_prover_report(prover, &s);
+    fputs(strbuf_text(&s), stderr);
+    strbuf_free(&s);
+}
+
+static ToolStatus run_pipeline(Check *c, const char *level, PassManager *pm)
+{
+    Arena *arena = ctx_arena(c->ctx);
     Pipeline p = { 0 };
-    const char *text = check_pipeline(ctx_arena(c->ctx), c->options, level);
+    const char *text = check_pipeline(arena, c->options, level);
     if (!text || !pipeline_parse(c->ctx, text, &p))
         return TOOL_usage;
     *pm = (PassManager){ .ctx = c->ctx };
@@ -78,6 +71,8 @@ static ToolStatus run_pipeline(Check *c, const char *level, PassManager *pm,
     pm->checks = tool_checks_of(
         arena, options_value(c->options, "--proc", NULL), &pm->n_checks);
     bool ok = pipeline_run(pm, &p, &c->m);
+    if (options_has(c->options, "--timing"))
+        report_times(pm, prover);
     tool_prover_close(prover);
     return ok ? TOOL_done : TOOL_wrong;
 }
@@ -105,12 +100,12 @@ static ToolStatus check_module(Check *c)
         status = check_side_inputs(c->ctx, c->options);
     if (status != TOOL_done)
         return status;
-    Arena *arena = arena_new();
+    if (options_has(c->options, "--certificate"))
+        return check_certificate(c->ctx, &c->m, c->options);
     PassManager pm;
-    status = run_pipeline(c, level_of(c), &pm, arena);
+    status = run_pipeline(c, level_of(c), &pm);
     if (status != TOOL_usage)
         status = tool_status_worse(status, report(c, &pm));
-    arena_free(arena);
     return status;
 }
 
@@ -133,11 +128,11 @@ static ToolStatus run(const Options *o)
     c.format = !strcmp(format, "json") ? DIAG_json : DIAG_text;
     if (!diag_format_available(c.format))
         return check_missing(o, "JSON output");
+    if (options_has(o, "--certificate") && !certificate_available())
+        return check_missing(o, "reading certificates");
     c.ctx = ctx_new();
     ctx_set_max_errors(c.ctx, (unsigned)options_int(o, "--max-errors", 20));
-    ToolStatus status = options_has(o, "--certificate")
-                            ? check_certificate(c.ctx, o)
-                            : check_file(&c);
+    ToolStatus status = check_file(&c);
     diag_print_new(c.ctx, &c.printed, c.format);
     ctx_free(c.ctx);
     return status;

@@ -1,0 +1,224 @@
+/* Validating a certificate: what it says is made again from the program and
+ * compared, claim by claim. A hash of a text that is not at hand (PTX, cubin)
+ * is named as not compared. */
+#include "tools/check_report.h"
+
+#include "tools/certificate.h"
+#include "tools/checks.h"
+#include "tools/input.h"
+#include "tools/output.h"
+#include "tools/prover.h"
+
+#if EXO_WITH_JSON
+#include <jansson.h>
+#include <string.h>
+
+typedef struct Claims {
+    Ctx *ctx;
+    const Options *options;
+    json_t *root;
+    Certificate again; /* made from the program */
+    StrBuf out;
+    bool ok;
+} Claims;
+
+EXO_PRINTF(3, 4)
+static void claim(Claims *c, bool holds, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    strbuf_add(&c->out, "certificate: ");
+    strbuf_vaddf(&c->out, fmt, ap);
+    strbuf_add(&c->out, holds ? ": confirmed\n" : ": refuted\n");
+    va_end(ap);
+    c->ok = c->ok && holds;
+}
+
+static const char *text_at(const json_t *object, const char *key)
+{
+    const char *s = json_string_value(json_object_get(object, key));
+    return s ? s : "";
+}
+
+/* ---- making it again ----------------------------------------------------------- */
+
+static void see_module(void *user, const PassRun *run, unsigned i,
+                       const Module *m)
+{
+    Claims *c = user;
+    (void)run;
+    (void)i;
+    certificate_add_module(&c->again, m);
+}
+
+static void add_file(Claims *c, const char *name, const char *option)
+{
+    const char *path = options_value(c->options, option, NULL);
+    uint32_t file = path ? ctx_read_source(c->ctx, path) : 0;
+    size_t n;
+    const char *text = file ? ctx_source_text(c->ctx, file, &n) : NULL;
+    if (text)
+        certificate_add_text(&c->again, name, text, n);
+}
+
+/* The levels below the program's own are only made when they are claimed. */
+static ToolStatus make_again(Claims *c, Module **m)
+{
+    bool lowered = json_object_get(json_object_get(c->root, "sha256"), "async");
+    const char *level = module_level(*m);
+    Pipeline p = { 0 };
+    certificate_add_module(&c->again, *m);
+    const char *text = check_pipeline(ctx_arena(c->ctx), c->options, level);
+    if (lowered && !strcmp(level, "par"))
+        text = arena_printf(ctx_arena(c->ctx), "%s,lower-par-to-async", text);
+    if (!text || !pipeline_parse(c->ctx, text, &p))
+        return TOOL_usage;
+    PassManager pm = { .ctx = c->ctx, .after = see_module, .user = c };
+    ToolProver *prover = tool_prover_open(ctx_arena(c->ctx));
+    pm.prover = tool_prover(prover);
+    pm.checks = tool_checks(&pm.n_checks);
+    bool ok = pipeline_run(&pm, &p, m);
+    tool_prover_close(prover);
+    certificate_add_findings(&c->again, &pm);
+    add_file(c, "ptx", "--ptx");
+    return ok ? TOOL_done : TOOL_wrong;
+}
+
+/* ---- comparing ------------------------------------------------------------------ */
+
+static const CertText *text_named(const Claims *c, const char *name)
+{
+    for (size_t i = 0; i < c->again.texts.len; i++)
+        if (!strcmp(c->again.texts.data[i].name, name))
+            return &c->again.texts.data[i];
+    return NULL;
+}
+
+static void compare_hashes(Claims *c)
+{
+    const char *name;
+    json_t *hash;
+    json_object_foreach(json_object_get(c->root, "sha256"), name, hash)
+    {
+        const CertText *t = text_named(c, name);
+        const char *said = json_string_value(hash);
+        if (t)
+            claim(c, said && !strcmp(said, t->sha256), "text %s", name);
+        else
+            strbuf_addf(&c->out,
+                        "certificate: text %s: not compared, it is "
+                        "not given\n",
+                        name);
+    }
+}
+
+static bool same_finding(const json_t *said, const PassFinding *f)
+{
+    const char *text = f->text ? f->text : "all sizes";
+    return !strcmp(text_at(said, "check"), f->check) &&
+           !strcmp(text_at(said, "procedure"), f->proc ? f->proc : "") &&
+           !strcmp(text_at(said, "verdict"), pass_verdict_name(f->verdict)) &&
+           (f->verdict != PASS_proved || !strcmp(text_at(said, "scope"), text));
+}
+
+/* A check that this tool has no part in is not compared. */
+static bool is_known(const Claims *c, const char *check)
+{
+    for (size_t i = 0; i < c->again.findings.len; i++)
+        if (!strcmp(c->again.findings.data[i].check, check) &&
+            c->again.findings.data[i].verdict != PASS_not_run)
+            return true;
+    return false;
+}
+
+static void compare_checks(Claims *c)
+{
+    size_t i;
+    json_t *said;
+    json_array_foreach(json_object_get(c->root, "checks"), i, said)
+    {
+        const char *check = text_at(said, "check");
+        if (!is_known(c, check)) {
+            strbuf_addf(&c->out,
+                        "certificate: %s: not compared, it was not "
+                        "run here\n",
+                        check);
+            continue;
+        }
+        bool found = false;
+        for (size_t k = 0; k < c->again.findings.len; k++)
+            found = found || same_finding(said, &c->again.findings.data[k]);
+        claim(c, found, "%s @%s %s", check, text_at(said, "procedure"),
+              text_at(said, "verdict"));
+    }
+}
+
+/* Hashes of at least one level must be there: they tie the claims to FILE. */
+static void compare_level(Claims *c, const char *level)
+{
+    const json_t *hashes = json_object_get(c->root, "sha256");
+    if (!json_object_get(hashes, level))
+        claim(c, false, "text %s, which it does not have", level);
+    if (strcmp(text_at(c->root, "compiler"), EXO_VERSION))
+        claim(c, false, "compiler %s, this is %s", text_at(c->root, "compiler"),
+              EXO_VERSION);
+}
+
+/* ---- the whole --------------------------------------------------------------------- */
+
+static json_t *read_certificate(Ctx *ctx, const char *path)
+{
+    uint32_t file = ctx_read_source(ctx, path);
+    if (!file)
+        return NULL;
+    size_t n;
+    const char *text = ctx_source_text(ctx, file, &n);
+    json_error_t why;
+    json_t *root = json_loadb(text, n, 0, &why);
+    if (!json_is_object(root) || strcmp(text_at(root, "version"), "1")) {
+        Loc at = { file, root ? 1 : (uint32_t)why.line, 1 };
+        diag_error(ctx, at, "certificate", "%s",
+                   root ? "expected a certificate of version 1" : why.text);
+        json_decref(root);
+        return NULL;
+    }
+    return root;
+}
+
+ToolStatus check_certificate(Ctx *ctx, Module **m, const Options *o)
+{
+    Claims c = {
+        .ctx = ctx, .options = o, .again = { .ctx = ctx }, .ok = true
+    };
+    c.root = read_certificate(ctx, options_value(o, "--certificate", ""));
+    if (!c.root)
+        return TOOL_wrong;
+    const char *level = module_level(*m);
+    ToolStatus status = make_again(&c, m);
+    if (status != TOOL_usage) {
+        compare_level(&c, level);
+        compare_hashes(&c);
+        compare_checks(&c);
+        strbuf_addf(&c.out, "certificate: %s\n",
+                    c.ok ? "confirmed" : "refuted");
+        if (!output_write(ctx, options_value(o, "-o", NULL),
+                          strbuf_text(&c.out), c.out.len))
+            c.ok = false;
+    }
+    if (!c.ok)
+        status = tool_status_worse(status, TOOL_wrong);
+    strbuf_free(&c.out);
+    json_decref(c.root);
+    return status;
+}
+
+#else
+
+ToolStatus check_certificate(Ctx *ctx, Module **m, const Options *o)
+{
+    (void)ctx;
+    (void)m;
+    return check_missing(o, "reading certificates");
+}
+
+#endif
