@@ -2,11 +2,11 @@
  * the 8-bit types go through f32. No table is loaded and no libdevice is
  * linked. What is computed, and its error against the exact value:
  *
- *   exp    x = t ln 2 + r, t integer; ex2.approx(r log2 e) 2^t    2 ulp
- *   exp2   x = t + r, t integer; ex2.approx(r) 2^t                2 ulp
+ *   exp    x = t ln 2 + r, t integer; ex2.approx(r log2 e) 2^t    3 ulp
+ *   exp2   x = t + r, t integer; ex2.approx(r) 2^t                3 ulp
  *   log    x = m 2^k, m in [sqrt 1/2, sqrt 2);
- *          k ln 2 + 2 atanh((m - 1) / (m + 1)) by its series      2 ulp
- *   log2   the same, times log2 e                                 3 ulp
+ *          k ln 2 + 2 atanh((m - 1) / (m + 1)) by its series      1 ulp
+ *   log2   the same, times log2 e                                 2 ulp
  *   sin    in f64: x - q pi/2 with pi/2 in two pieces, then the
  *          series of sine or cosine                               1 ulp for
  *                                                     |x| below 2^50
