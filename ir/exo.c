@@ -20,7 +20,7 @@ typedef struct Reading {
     bool ok;
 } Reading;
 
-/* ---- imports --------------------------------------------------------------------- */
+/* ---- imports ----------------------------------------------------------- */
 
 static bool readable(const char *path)
 {
@@ -38,8 +38,8 @@ static const char *find_import(Reading *r, uint32_t file, const char *name)
     const char *slash = strrchr(from, '/');
     const char *path = name;
     if (*name != '/' && slash)
-        path = arena_printf(r->arena, "%.*s/%s", (int)(slash - from), from,
-                            name);
+        path =
+            arena_printf(r->arena, "%.*s/%s", (int)(slash - from), from, name);
     if (readable(path) || *name == '/')
         return readable(path) ? path : NULL;
     for (unsigned i = 0; r->opt && i < r->opt->n_import_dirs; i++) {
@@ -56,10 +56,12 @@ static void read_import(Reading *r, const AstDecl *d)
 {
     const char *path = find_import(r, d->loc.file, d->name);
     if (!path) {
-        Diag *e = diag_error(r->ctx, d->loc, "import", "cannot find '%s'",
-                             d->name);
-        diag_note(r->ctx, e, (Loc){ 0 }, "looked in the file's own folder and "
-                  "%u others", r->opt ? r->opt->n_import_dirs : 0);
+        Diag *e =
+            diag_error(r->ctx, d->loc, "import", "cannot find '%s'", d->name);
+        diag_note(r->ctx, e, (Loc){ 0 },
+                  "looked in the file's own folder and "
+                  "%u others",
+                  r->opt ? r->opt->n_import_dirs : 0);
         diag_fix(r->ctx, e, "give its folder with -I or EXO_PATH");
         r->ok = false;
         return;
@@ -89,14 +91,13 @@ static void read_file(Reading *r, uint32_t file, bool imported)
     }
 }
 
-/* ---- procedures -------------------------------------------------------------------- */
+/* ---- procedures -------------------------------------------------------- */
 
 static size_t proc_slot(const Reading *r, const char *name)
 {
     uint64_t h = hash_u64(HASH_SEED, (uint64_t)(uintptr_t)name);
     size_t i = (h ^ h >> 29) & (r->n_slots - 1);
-    while (r->procs[i] &&
-           op_attr_str(r->procs[i], "name", NULL) != name)
+    while (r->procs[i] && op_attr_str(r->procs[i], "name", NULL) != name)
         i = (i + 1) & (r->n_slots - 1);
     return i;
 }
@@ -131,7 +132,7 @@ static void build_procs(Reading *r, Build *b)
     }
 }
 
-/* ---- the file ------------------------------------------------------------------------ */
+/* ---- the file ---------------------------------------------------------- */
 
 static void free_arena(void *arena)
 {

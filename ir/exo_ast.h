@@ -10,32 +10,47 @@
 #include "ir/diag.h"
 
 enum {
-    EXO_NEST_MAX = 1000,          /* blocks, brackets, height of an expression */
-    EXO_SOURCE_MAX = 8 << 20,     /* bytes of one file */
-    EXO_ERRORS_MAX = 200          /* of one file; then it is given up */
+    EXO_NEST_MAX = 1000,      /* blocks, brackets, height of an expression */
+    EXO_SOURCE_MAX = 8 << 20, /* bytes of one file */
+    EXO_ERRORS_MAX = 200      /* of one file; then it is given up */
 };
 
-/* ---- tokens ---------------------------------------------------------------- */
+/* ---- tokens ------------------------------------------------------------ */
 
 typedef enum TokKind {
-    TOK_end, TOK_newline, TOK_indent, TOK_dedent, TOK_name, TOK_keyword,
-    TOK_int, TOK_float, TOK_str, TOK_op
+    TOK_end,
+    TOK_newline,
+    TOK_indent,
+    TOK_dedent,
+    TOK_name,
+    TOK_keyword,
+    TOK_int,
+    TOK_float,
+    TOK_str,
+    TOK_op
 } TokKind;
 
 /* Operators are their characters, packed: '+', OP2('>', '>'). */
 #define EXO_OP2(a, b) ((a) << 8 | (b))
 enum {
-    XOP_shift = EXO_OP2('>', '>'), XOP_le = EXO_OP2('<', '='),
-    XOP_ge = EXO_OP2('>', '='), XOP_eq = EXO_OP2('=', '='),
-    XOP_ne = EXO_OP2('!', '='), XOP_add_assign = EXO_OP2('+', '='),
-    XOP_range = EXO_OP2('.', '.'), XOP_pack = '.' << 16 | '.' << 8 | '.',
+    XOP_shift = EXO_OP2('>', '>'),
+    XOP_le = EXO_OP2('<', '='),
+    XOP_ge = EXO_OP2('>', '='),
+    XOP_eq = EXO_OP2('=', '='),
+    XOP_ne = EXO_OP2('!', '='),
+    XOP_add_assign = EXO_OP2('+', '='),
+    XOP_range = EXO_OP2('.', '.'),
+    XOP_pack = '.' << 16 | '.' << 8 | '.',
     /* keywords that are operators */
-    XOP_and = 1, XOP_or, XOP_not, XOP_in
+    XOP_and = 1,
+    XOP_or,
+    XOP_not,
+    XOP_in
 };
 
 typedef struct Tok {
     TokKind kind;
-    int op;           /* TOK_op */
+    int op; /* TOK_op */
     Loc loc;
     const char *s;    /* name, keyword, string's contents; interned */
     const char *text; /* where it stands in the source */
@@ -69,16 +84,23 @@ Tok lexer_next(Lexer *lx);
  * are then forgotten. */
 const char *lexer_take_comment(Lexer *lx);
 
-/* ---- expressions ------------------------------------------------------------ */
+/* ---- expressions ------------------------------------------------------- */
 
 typedef enum AstKind {
-    AST_int, AST_float, AST_str, AST_name, AST_none, AST_bool,
+    AST_int,
+    AST_float,
+    AST_str,
+    AST_name,
+    AST_none,
+    AST_bool,
     AST_unary,  /* op: - ~ not */
     AST_binary, /* op; also comparisons, and, or, in, @, >>, .. */
     AST_call,   /* args[0] called with the others */
     AST_index,  /* args[0] indexed by the others */
     AST_slice,  /* args[0] : args[1], each may be NULL */
-    AST_tuple, AST_list, AST_set,
+    AST_tuple,
+    AST_list,
+    AST_set,
     AST_keyword, /* name = args[0], in calls */
     AST_attr,    /* args[0] . name */
     AST_choice,  /* args[0] if args[1] else args[2] */
@@ -97,7 +119,7 @@ struct AstExpr {
     double f;
 };
 
-/* ---- statements -------------------------------------------------------------- */
+/* ---- statements -------------------------------------------------------- */
 
 typedef enum AstStmtKind {
     AST_for,    /* name in a: body; pack: a nest over name0, name1, .. */
@@ -121,10 +143,15 @@ struct AstStmt {
     AstStmt *body, *orelse, *next;
 };
 
-/* ---- declarations ------------------------------------------------------------ */
+/* ---- declarations ------------------------------------------------------ */
 
 typedef enum AstDeclKind {
-    AST_proc, AST_instr, AST_memory, AST_unit, AST_config, AST_import
+    AST_proc,
+    AST_instr,
+    AST_memory,
+    AST_unit,
+    AST_config,
+    AST_import
 } AstDeclKind;
 
 typedef struct AstParam {
@@ -150,16 +177,16 @@ typedef struct AstDecl AstDecl;
 struct AstDecl {
     AstDeclKind kind;
     Loc loc;
-    const char *name;          /* a family's: the part before {..} */
-    const char *var, *suffix;  /* NAME{var}suffix, or NULL */
+    const char *name;         /* a family's: the part before {..} */
+    const char *var, *suffix; /* NAME{var}suffix, or NULL */
     const char *comment;
-    bool imported, broken;     /* broken: had a syntax error */
+    bool imported, broken; /* broken: had a syntax error */
     AstParam *tparams, *params;
     AstClause *clauses;
     AstStmt *body;
-    AstExpr *value;            /* unit NAME = value; import's string */
-    const char *text;          /* from its first to behind its last byte, */
-    size_t len;                /* in the source */
+    AstExpr *value;   /* unit NAME = value; import's string */
+    const char *text; /* from its first to behind its last byte, */
+    size_t len;       /* in the source */
     AstDecl *next;
 };
 
@@ -172,17 +199,17 @@ AstDecl *exo_syntax(Ctx *ctx, Arena *arena, uint32_t file, bool *ok);
 AstExpr *exo_syntax_expr(Ctx *ctx, Arena *arena, Loc at, const char *text,
                          size_t n);
 
-/* ---- the parser's own parts --------------------------------------------------- */
+/* ---- the parser's own parts -------------------------------------------- */
 
 typedef struct ExoParser {
     Ctx *ctx;
     Arena *arena;
     Lexer lx;
     Tok tok;
-    Loc last;         /* where the last taken token ended */
+    Loc last; /* where the last taken token ended */
     const char *last_end;
     unsigned depth, n_errors;
-    bool bad;         /* the current statement had an error */
+    bool bad;             /* the current statement had an error */
     const char **comment; /* where a comment at the line's end goes */
 } ExoParser;
 

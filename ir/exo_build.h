@@ -12,7 +12,11 @@
 #include "ir/lib.h"
 
 typedef enum BindKind {
-    BIND_none, BIND_value, BIND_var, BIND_param, BIND_broken
+    BIND_none,
+    BIND_value,
+    BIND_var,
+    BIND_param,
+    BIND_broken
 } BindKind;
 
 typedef struct Binding {
@@ -30,13 +34,13 @@ typedef struct Build {
     Module *m;
     ExprCtx *x;
     Lib *lib;
-    Arena *arena; /* for what lives as long as the build */
+    Arena *arena;    /* for what lives as long as the build */
     Binding **slots; /* hash table by interned name */
     size_t n_slots, n_names;
     VEC(Binding *) live; /* in order of definition: closes scopes */
     Block *block;        /* where ops go */
     bool failed;
-    bool in_entry;       /* packs, bytes() and the like are allowed */
+    bool in_entry; /* packs, bytes() and the like are allowed */
     bool in_device;
     /* Procedures of this file seen so far, by name: a symbol op each. */
     Op *(*proc)(struct Build *b, const char *name);
@@ -45,7 +49,7 @@ typedef struct Build {
 
 void build_init(Build *b, Module *m, Lib *lib, Arena *arena);
 
-/* ---- names ----------------------------------------------------------------- */
+/* ---- names ------------------------------------------------------------- */
 
 size_t build_mark(const Build *b);
 /* Forgets the names bound since the mark. */
@@ -56,7 +60,7 @@ void build_bind_param(Build *b, const char *name, const Param *value);
 Diag *build_error(Build *b, Loc loc, const char *code, const char *fmt, ...)
     EXO_PRINTF(4, 5);
 
-/* ---- literals, memories, units ------------------------------------------------ */
+/* ---- literals, memories, units ----------------------------------------- */
 
 /* The value of an expression over literals and template parameters. */
 bool build_const(Build *b, const AstExpr *e, Param *out);
@@ -73,7 +77,7 @@ const UnitRef *build_unit(Build *b, const AstExpr *e);
 /* A scalar type by name or template parameter; TY_none when it is none. */
 ScalarType build_scalar_type(Build *b, const AstExpr *e);
 
-/* ---- index expressions, conditions, accesses, data ------------------------------ */
+/* ---- index expressions, conditions, accesses, data --------------------- */
 
 const Affine *build_index(Build *b, const AstExpr *e);
 const Cond *build_cond(Build *b, const AstExpr *e);
@@ -94,7 +98,7 @@ Access *build_barrier(Build *b, const AstExpr *e, const char *statement);
 /* A call `name(..)` or a name: the name, else NULL. */
 const char *ast_callee(const AstExpr *e);
 
-/* ---- statements, types, procedures ---------------------------------------------- */
+/* ---- statements, types, procedures ------------------------------------- */
 
 Op *build_op(Build *b, OpCode code, Loc loc, unsigned n_operands,
              unsigned n_results, unsigned n_blocks);

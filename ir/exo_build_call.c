@@ -13,7 +13,7 @@ typedef struct Call {
     const AstExpr **barriers;
 } Call;
 
-/* ---- synchronisation ------------------------------------------------------------ */
+/* ---- synchronisation --------------------------------------------------- */
 
 /* A timeline's name without `_instr`, when that is a synchronisation timeline.
  */
@@ -34,20 +34,25 @@ static const char *timeline(Build *b, const Call *c, unsigned i)
     if (e->kind == AST_name && sync_timeline_find(e->name))
         return e->name;
     if (e->kind != AST_name) {
-        build_error(b, e->loc, "timeline", "%s: expected a synchronisation "
-                    "timeline, found %s%s%s", c->callee,
-                    e->kind == AST_str ? "the string '" : "an expression",
-                    e->kind == AST_str ? e->name : "",
-                    e->kind == AST_str ? "'" : "");
+        build_error(
+            b, e->loc, "timeline",
+            "%s: expected a synchronisation "
+            "timeline, found %s%s%s",
+            c->callee, e->kind == AST_str ? "the string '" : "an expression",
+            e->kind == AST_str ? e->name : "", e->kind == AST_str ? "'" : "");
         return NULL;
     }
     const char *hint = sync_hint(b, e->name);
     if (hint)
-        build_error(b, e->loc, "timeline", "%s: '%s' is an instruction "
-                    "timeline, did you mean %s?", c->callee, e->name, hint);
+        build_error(b, e->loc, "timeline",
+                    "%s: '%s' is an instruction "
+                    "timeline, did you mean %s?",
+                    c->callee, e->name, hint);
     else
-        build_error(b, e->loc, "timeline", "%s: unknown synchronisation "
-                    "timeline '%s'", c->callee, e->name);
+        build_error(b, e->loc, "timeline",
+                    "%s: unknown synchronisation "
+                    "timeline '%s'",
+                    c->callee, e->name);
     return NULL;
 }
 
@@ -56,15 +61,17 @@ static bool sync_args(Build *b, const Call *c, unsigned least, unsigned most)
 {
     for (unsigned i = 0; i < c->n_args; i++)
         if (c->args[i]->kind == AST_keyword) {
-            build_error(b, c->args[i]->loc, "type", "%s takes no keyword "
-                        "argument, found '%s'", c->callee, c->args[i]->name);
+            build_error(b, c->args[i]->loc, "type",
+                        "%s takes no keyword "
+                        "argument, found '%s'",
+                        c->callee, c->args[i]->name);
             return false;
         }
     if (c->n_args >= least && c->n_args <= most)
         return true;
-    const char *range = least == most ? arena_printf(b->arena, "%u", least)
-                                      : arena_printf(b->arena, "%u or %u",
-                                                     least, most);
+    const char *range = least == most
+                            ? arena_printf(b->arena, "%u", least)
+                            : arena_printf(b->arena, "%u or %u", least, most);
     build_error(b, c->loc, "type", "%s expects %s arguments, found %u",
                 c->callee, range, c->n_args);
     return false;
@@ -74,7 +81,8 @@ static bool no_barriers(Build *b, const Call *c)
 {
     if (!c->n_barriers)
         return true;
-    build_error(b, c->barriers[0]->loc, "syntax", "%s does not take '>>' and a "
+    build_error(b, c->barriers[0]->loc, "syntax",
+                "%s does not take '>>' and a "
                 "barrier: only Arrive and calls of instructions do",
                 c->callee);
     return false;
@@ -103,7 +111,8 @@ static Op *build_arrive(Build *b, const Call *c)
         return NULL;
     if (c->n_args == 2 &&
         (c->args[1]->kind != AST_int || (n = c->args[1]->i) != 1)) {
-        build_error(b, c->args[1]->loc, "barrier", "Arrive expects N=1, found "
+        build_error(b, c->args[1]->loc, "barrier",
+                    "Arrive expects N=1, found "
                     "another count: Need N = 1");
         return NULL;
     }
@@ -135,8 +144,10 @@ static bool await_count(Build *b, const AstExpr *e, int64_t *n)
                             ? arena_printf(b->arena, "%g", a->f)
                         : a->kind == AST_name ? a->name
                                               : "an expression";
-    build_error(b, e->loc, "barrier", "Await expects an int literal N as its "
-                "third argument, found %s", found);
+    build_error(b, e->loc, "barrier",
+                "Await expects an int literal N as its "
+                "third argument, found %s",
+                found);
     return false;
 }
 
@@ -156,7 +167,7 @@ static Op *build_await(Build *b, const Call *c)
     return op;
 }
 
-/* ---- arguments --------------------------------------------------------------------- */
+/* ---- arguments --------------------------------------------------------- */
 
 static bool names_data(Build *b, const AstExpr *e)
 {
@@ -169,7 +180,8 @@ static bool names_data(Build *b, const AstExpr *e)
 static bool build_argument(Build *b, const AstExpr *e, Operand *out)
 {
     if (e->kind == AST_binary && e->op == '@') {
-        build_error(b, e->loc, "memory", "Can only create SpecialWindow as part "
+        build_error(b, e->loc, "memory",
+                    "Can only create SpecialWindow as part "
                     "of WindowStmt, found one as an argument");
         return false;
     }
@@ -184,7 +196,8 @@ static bool build_argument(Build *b, const AstExpr *e, Operand *out)
         return c != NULL;
     }
     if (e->kind == AST_float || build_data_type(b, e) != TY_none) {
-        Diag *d = build_error(b, e->loc, "type", "an argument that is data "
+        Diag *d = build_error(b, e->loc, "type",
+                              "an argument that is data "
                               "must be a variable, an element or a window");
         diag_fix(b->ctx, d, "assign the value to a variable first");
         return false;
@@ -212,7 +225,7 @@ static bool argument_count(Build *b, const Call *c, unsigned n, unsigned want)
     return false;
 }
 
-/* ---- instructions ------------------------------------------------------------------- */
+/* ---- instructions ------------------------------------------------------ */
 
 /* The template arguments name=literal behind the first n arguments. */
 static bool template_args(Build *b, const Call *c, unsigned n, Param *out)
@@ -220,8 +233,10 @@ static bool template_args(Build *b, const Call *c, unsigned n, Param *out)
     for (unsigned i = n; i < c->n_args; i++) {
         const AstExpr *e = c->args[i];
         if (e->kind != AST_keyword) {
-            build_error(b, e->loc, "syntax", "%s: a positional argument stands "
-                        "behind name=value", c->callee);
+            build_error(b, e->loc, "syntax",
+                        "%s: a positional argument stands "
+                        "behind name=value",
+                        c->callee);
             return false;
         }
         if (!build_const(b, e->args[0], &out[i - n]))
@@ -229,8 +244,10 @@ static bool template_args(Build *b, const Call *c, unsigned n, Param *out)
         out[i - n].name = e->name;
         for (unsigned k = n; k < i; k++)
             if (c->args[k]->name == e->name) {
-                build_error(b, e->loc, "instr", "%s: argument '%s' is given "
-                            "twice", c->callee, e->name);
+                build_error(b, e->loc, "instr",
+                            "%s: argument '%s' is given "
+                            "twice",
+                            c->callee, e->name);
                 return false;
             }
     }
@@ -245,8 +262,8 @@ static bool suit_params(Build *b, const Call *c, const Instr *in,
         const InstrParam *p = &in->params[i];
         if (p->is_index != (ops[i].kind == OPND_index)) {
             build_error(b, c->args[i]->loc, "type", "%s: expected %s for '%s'",
-                        c->callee, p->is_index ? "an index expression"
-                                               : "data", p->name);
+                        c->callee, p->is_index ? "an index expression" : "data",
+                        p->name);
             return false;
         }
     }
@@ -264,8 +281,8 @@ static Op *build_instr(Build *b, const Call *c)
     if (!template_args(b, c, n, targs) || !build_arguments(b, n, c->args, ops))
         return NULL;
     if (b->lib) {
-        const Instr *in = instr_instance(b->lib, c->loc, c->callee, n_targs,
-                                         targs);
+        const Instr *in =
+            instr_instance(b->lib, c->loc, c->callee, n_targs, targs);
         if (!in) {
             b->failed = true;
             return NULL;
@@ -275,7 +292,8 @@ static Op *build_instr(Build *b, const Call *c)
             return NULL;
     }
     if (c->n_barriers > 1) {
-        build_error(b, c->barriers[1]->loc, "syntax", "a call cannot have more "
+        build_error(b, c->barriers[1]->loc, "syntax",
+                    "a call cannot have more "
                     "than 1 trailing barrier expr");
         return NULL;
     }
@@ -289,15 +307,15 @@ static Op *build_instr(Build *b, const Call *c)
     memcpy(op->operands, ops, (n + c->n_barriers) * sizeof *ops);
     op_set_str(b->m, op, "callee", c->callee);
     if (n_targs)
-        op_set_param(b->m, op, "targs",
-                     &(Param){ .kind = PARAM_tuple, .n = n_targs,
-                               .items = targs });
+        op_set_param(
+            b->m, op, "targs",
+            &(Param){ .kind = PARAM_tuple, .n = n_targs, .items = targs });
     if (c->n_barriers)
         op_set_int(b->m, op, "trailing", 1);
     return op;
 }
 
-/* ---- procedures ----------------------------------------------------------------------- */
+/* ---- procedures -------------------------------------------------------- */
 
 static bool suit_callee(Build *b, const Call *c, const Op *callee,
                         const Operand *ops)
@@ -309,11 +327,14 @@ static bool suit_callee(Build *b, const Call *c, const Op *callee,
         bool truth = ops[i].kind == OPND_cond;
         bool want_bool = !a->value && var_get(b->x, a->var)->kind == VAR_bool;
         if (data != (a->value != NULL) || (!data && truth != want_bool)) {
-            build_error(b, c->args[i]->loc, "type", "%s: argument %u: expected "
-                        "%s", c->callee, i + 1, a->value    ? "data"
-                                                : want_bool ? "a condition"
-                                                            : "an index "
-                                                              "expression");
+            build_error(b, c->args[i]->loc, "type",
+                        "%s: argument %u: expected "
+                        "%s",
+                        c->callee, i + 1,
+                        a->value    ? "data"
+                        : want_bool ? "a condition"
+                                    : "an index "
+                                      "expression");
             return false;
         }
     }
@@ -325,13 +346,15 @@ static Op *build_call(Build *b, const Call *c, Op *callee)
     Operand *ops = ARENA_ARRAY(b->arena, Operand, c->n_args);
     for (unsigned i = 0; i < c->n_args; i++)
         if (c->args[i]->kind == AST_keyword) {
-            build_error(b, c->args[i]->loc, "type", "%s is a procedure: it "
-                        "takes no keyword argument, found '%s'", c->callee,
-                        c->args[i]->name);
+            build_error(b, c->args[i]->loc, "type",
+                        "%s is a procedure: it "
+                        "takes no keyword argument, found '%s'",
+                        c->callee, c->args[i]->name);
             return NULL;
         }
     if (c->n_barriers) {
-        build_error(b, c->barriers[0]->loc, "syntax", "%s is a procedure and "
+        build_error(b, c->barriers[0]->loc, "syntax",
+                    "%s is a procedure and "
                     "does not take trailing barrier expression '>>'",
                     c->callee);
         return NULL;
@@ -346,7 +369,7 @@ static Op *build_call(Build *b, const Call *c, Op *callee)
     return op;
 }
 
-/* ---- the statement ---------------------------------------------------------------------- */
+/* ---- the statement ----------------------------------------------------- */
 
 /* Takes `call >> b >> b` apart; false after a report. */
 static bool take_call(Build *b, const AstExpr *e, Call *c)
@@ -355,7 +378,9 @@ static bool take_call(Build *b, const AstExpr *e, Call *c)
     const AstExpr *base = e;
     for (; base->kind == AST_binary && base->op == XOP_shift; n++)
         base = base->args[0];
-    *c = (Call){ .call = base, .loc = base->loc, .n_barriers = n,
+    *c = (Call){ .call = base,
+                 .loc = base->loc,
+                 .n_barriers = n,
                  .barriers = ARENA_ARRAY(b->arena, const AstExpr *, n) };
     for (base = e; n > 0; base = base->args[0])
         c->barriers[--n] = base->args[1];
@@ -363,7 +388,8 @@ static bool take_call(Build *b, const AstExpr *e, Call *c)
     if (c->call->kind == AST_call && c->callee)
         return build_spread(b, c->call->n - 1, c->call->args + 1, &c->n_args,
                             &c->args);
-    Diag *d = build_error(b, e->loc, "syntax", "expected a statement, found "
+    Diag *d = build_error(b, e->loc, "syntax",
+                          "expected a statement, found "
                           "an expression: '>>' may follow only Arrive and the "
                           "call of an instruction");
     diag_fix(b->ctx, d, "write x = .., x += .., or a call f(..)");
@@ -372,8 +398,10 @@ static bool take_call(Build *b, const AstExpr *e, Call *c)
 
 static void unknown_callee(Build *b, const Call *c)
 {
-    Diag *d = build_error(b, c->loc, "name", "unknown procedure or instruction "
-                          "'%s'", c->callee);
+    Diag *d = build_error(b, c->loc, "name",
+                          "unknown procedure or instruction "
+                          "'%s'",
+                          c->callee);
     diag_fix(b->ctx, d, "define it above, or import the file that has it");
 }
 

@@ -11,11 +11,15 @@
 
 void build_init(Build *b, Module *m, Lib *lib, Arena *arena)
 {
-    *b = (Build){ .ctx = m->ctx, .m = m, .x = m->exprs, .lib = lib,
-                  .arena = arena, .block = m->body };
+    *b = (Build){ .ctx = m->ctx,
+                  .m = m,
+                  .x = m->exprs,
+                  .lib = lib,
+                  .arena = arena,
+                  .block = m->body };
 }
 
-/* ---- names ----------------------------------------------------------------- */
+/* ---- names ------------------------------------------------------------- */
 
 static size_t slot_of(const Build *b, const char *name)
 {
@@ -44,8 +48,9 @@ Binding *build_bind(Build *b, const char *name, Loc loc, BindKind kind)
         grow_names(b);
     Binding *e = ARENA_NEW(b->arena, Binding);
     size_t i = slot_of(b, name);
-    *e = (Binding){ .kind = kind, .name = name, .loc = loc,
-                    .outer = b->slots[i] };
+    *e = (Binding){
+        .kind = kind, .name = name, .loc = loc, .outer = b->slots[i]
+    };
     b->n_names += !b->slots[i];
     b->slots[i] = e;
     VEC_PUSH(b->arena, &b->live, e);
@@ -80,8 +85,8 @@ Binding *build_find(Build *b, const char *name)
 
 void build_bind_param(Build *b, const char *name, const Param *value)
 {
-    Binding *e = build_bind(b, ctx_intern(b->ctx, name), (Loc){ 0 },
-                            BIND_param);
+    Binding *e =
+        build_bind(b, ctx_intern(b->ctx, name), (Loc){ 0 }, BIND_param);
     e->param = *value;
     e->param.name = NULL;
 }
@@ -103,7 +108,7 @@ const char *ast_callee(const AstExpr *e)
     return e->kind == AST_name ? e->name : NULL;
 }
 
-/* ---- packs ------------------------------------------------------------------ */
+/* ---- packs ------------------------------------------------------------- */
 
 static AstExpr *literal(Build *b, const AstExpr *at, const Param *p)
 {
@@ -154,18 +159,20 @@ static bool spread_pack(Build *b, const AstExpr *e, ExprVec *out)
         return true;
     }
     for (unsigned i = 0;; i++) {
-        const char *name = ctx_intern(
-            b->ctx, arena_printf(b->arena, "%s%u", e->name, i));
+        const char *name =
+            ctx_intern(b->ctx, arena_printf(b->arena, "%s%u", e->name, i));
         if (!build_find(b, name)) {
             if (i == 0)
-                build_error(b, e->loc, "name", "'%s...' spreads nothing: there "
-                            "is no %s0 and no tuple %s", e->name, e->name,
-                            e->name);
+                build_error(b, e->loc, "name",
+                            "'%s...' spreads nothing: there "
+                            "is no %s0 and no tuple %s",
+                            e->name, e->name, e->name);
             return i > 0;
         }
         AstExpr *item = ARENA_NEW(b->arena, AstExpr);
-        *item = (AstExpr){ .kind = AST_name, .loc = e->loc, .height = 1,
-                           .name = name };
+        *item = (AstExpr){
+            .kind = AST_name, .loc = e->loc, .height = 1, .name = name
+        };
         VEC_PUSH(b->arena, out, item);
     }
 }
@@ -186,8 +193,10 @@ bool build_spread(Build *b, unsigned n, AstExpr *const *args, unsigned *out_n,
         if (args[i]->kind != AST_pack) {
             VEC_PUSH(b->arena, &items, args[i]);
         } else if (!b->in_entry) {
-            build_error(b, args[i]->loc, "syntax", "'%s...' is for entries of "
-                        "libraries only", args[i]->name);
+            build_error(b, args[i]->loc, "syntax",
+                        "'%s...' is for entries of "
+                        "libraries only",
+                        args[i]->name);
             return false;
         } else if (!spread_pack(b, args[i], &items)) {
             return false;
@@ -198,7 +207,7 @@ bool build_spread(Build *b, unsigned n, AstExpr *const *args, unsigned *out_n,
     return true;
 }
 
-/* ---- literals --------------------------------------------------------------- */
+/* ---- literals ---------------------------------------------------------- */
 
 static bool const_error(Build *b, const AstExpr *e, const char *why)
 {
@@ -216,14 +225,18 @@ static bool const_name(Build *b, const AstExpr *e, Param *out)
     if (t && t->kind == BIND_broken)
         return false;
     if (t) {
-        build_error(b, e->loc, "type", "expected a literal, found the variable "
-                    "'%s'", e->name);
+        build_error(b, e->loc, "type",
+                    "expected a literal, found the variable "
+                    "'%s'",
+                    e->name);
         return false;
     }
     ScalarType s = scalar_type_from_name(e->name, strlen(e->name));
     if (s == TY_none) {
-        build_error(b, e->loc, "name", "unknown name '%s' where a literal is "
-                    "expected", e->name);
+        build_error(b, e->loc, "name",
+                    "unknown name '%s' where a literal is "
+                    "expected",
+                    e->name);
         return false;
     }
     *out = (Param){ .kind = PARAM_type, .i = s };
@@ -265,8 +278,10 @@ static bool int_arith(Build *b, const AstExpr *e, int64_t x, int64_t y,
 {
     bool overflow = false;
     if ((e->op == '/' || e->op == '%') && y <= 0) {
-        build_error(b, e->loc, "type", "expected a positive divisor, found "
-                    "%lld", (long long)y);
+        build_error(b, e->loc, "type",
+                    "expected a positive divisor, found "
+                    "%lld",
+                    (long long)y);
         return false;
     }
     switch (e->op) {
@@ -338,10 +353,10 @@ static bool const_compare(Build *b, const AstExpr *e, const Param *x,
     if (!is_number(x) || !is_number(y))
         return const_error(b, e, "an order of what is no number");
     double l = number(x), r = number(y);
-    *out = e->op == '<'       ? l < r
-           : e->op == '>'     ? l > r
+    *out = e->op == '<'      ? l < r
+           : e->op == '>'    ? l > r
            : e->op == XOP_le ? l <= r
-                              : l >= r;
+                             : l >= r;
     return true;
 }
 
@@ -439,8 +454,9 @@ static bool const_call(Build *b, const AstExpr *e, Param *out)
 {
     const char *f = ast_callee(e);
     Param args = { 0 };
-    AstExpr list = { .kind = AST_tuple, .loc = e->loc, .n = e->n - 1,
-                     .args = e->args + 1 };
+    AstExpr list = {
+        .kind = AST_tuple, .loc = e->loc, .n = e->n - 1, .args = e->args + 1
+    };
     if (!f)
         return const_error(b, e, "a call");
     if (!const_tuple(b, &list, &args))
@@ -449,8 +465,7 @@ static bool const_call(Build *b, const AstExpr *e, Param *out)
     out->kind = PARAM_int;
     if ((!strcmp(f, "bytes") || !strcmp(f, "bits")) && args.n == 1 &&
         a->kind == PARAM_type) {
-        out->i = scalar_type_bytes((ScalarType)a->i) *
-                 (f[1] == 'i' ? 8 : 1);
+        out->i = scalar_type_bytes((ScalarType)a->i) * (f[1] == 'i' ? 8 : 1);
         return true;
     }
     if (!strcmp(f, "len") && args.n == 1 && a->kind == PARAM_tuple) {
@@ -467,16 +482,16 @@ static bool const_call(Build *b, const AstExpr *e, Param *out)
         }
         return true;
     }
-    if (!strcmp(f, "inserts_ones") && args.n == 2 &&
-        a[0].kind == PARAM_tuple && a[1].kind == PARAM_tuple) {
+    if (!strcmp(f, "inserts_ones") && args.n == 2 && a[0].kind == PARAM_tuple &&
+        a[1].kind == PARAM_tuple) {
         *out = (Param){ .kind = PARAM_bool, .i = inserts_ones(&a[0], &a[1]) };
         return true;
     }
     if (!strcmp(f, "divide_first") && args.n == 2 && a[0].kind == PARAM_tuple &&
-        a[0].n > 0 && a[0].items->kind == PARAM_int &&
-        a[1].kind == PARAM_int && a[1].i > 0) {
-        Param *items = arena_memdup(b->arena, a[0].items,
-                                    a[0].n * sizeof *items);
+        a[0].n > 0 && a[0].items->kind == PARAM_int && a[1].kind == PARAM_int &&
+        a[1].i > 0) {
+        Param *items =
+            arena_memdup(b->arena, a[0].items, a[0].n * sizeof *items);
         items->i = floordiv(items->i, a[1].i);
         *out = (Param){ .kind = PARAM_tuple, .n = a[0].n, .items = items };
         return true;
@@ -570,7 +585,7 @@ ScalarType build_scalar_type(Build *b, const AstExpr *e)
     return scalar_type_from_name(e->name, strlen(e->name));
 }
 
-/* ---- memories and units -------------------------------------------------------- */
+/* ---- memories and units ------------------------------------------------ */
 
 /* The arguments of NAME(..) as literals, keywords kept as their names. */
 static bool literal_args(Build *b, const AstExpr *e, unsigned *n,
@@ -647,8 +662,10 @@ const UnitRef *build_unit(Build *b, const AstExpr *e)
     if (!build_const(b, e->args[0], &scale))
         return NULL;
     if (scale.kind != PARAM_int || scale.i < 1) {
-        build_error(b, e->loc, "unit", "expected a positive int before '*' of "
-                    "a unit, found %s", param_text(b, &scale));
+        build_error(b, e->loc, "unit",
+                    "expected a positive int before '*' of "
+                    "a unit, found %s",
+                    param_text(b, &scale));
         return NULL;
     }
     return unit_named(b, e->args[1], scale.i);

@@ -50,7 +50,7 @@ static bool device_error(Build *b, const AstExpr *e, const char *rule,
     return false;
 }
 
-/* ---- warp configurations -------------------------------------------------------- */
+/* ---- warp configurations ----------------------------------------------- */
 
 typedef struct WarpConfig {
     const AstExpr *at;
@@ -79,8 +79,10 @@ static bool warp_registers(Build *b, const AstExpr *e, const char *name,
         return true;
     if (*out >= 24 && *out <= 256 && *out % 8 == 0)
         return true;
-    build_error(b, e->loc, "device", "%s expects a multiple of 8 in [24, 256], "
-                "found %lld", name, (long long)*out);
+    build_error(b, e->loc, "device",
+                "%s expects a multiple of 8 in [24, 256], "
+                "found %lld",
+                name, (long long)*out);
     return false;
 }
 
@@ -93,21 +95,24 @@ static bool warp_config(Build *b, const AstExpr *e, WarpConfig *w)
     *w = (WarpConfig){ .at = e };
     if (e->kind != AST_call || !ast_callee(e) ||
         strcmp(ast_callee(e), "CudaWarpConfig") != 0) {
-        build_error(b, e->loc, "device", "expected CudaWarpConfig(name, count, "
+        build_error(b, e->loc, "device",
+                    "expected CudaWarpConfig(name, count, "
                     "..) in warp_config");
         return false;
     }
     if (!sort_args(b, e, names, 4, a))
         return false;
     if (!a[0] || !a[1]) {
-        build_error(b, e->loc, "device", "CudaWarpConfig expects name and "
+        build_error(b, e->loc, "device",
+                    "CudaWarpConfig expects name and "
                     "count");
         return false;
     }
     if (!build_const(b, a[0], &p))
         return false;
     if (p.kind != PARAM_str || !is_identifier(p.s)) {
-        build_error(b, a[0]->loc, "device", "CudaWarpConfig: name expects an "
+        build_error(b, a[0]->loc, "device",
+                    "CudaWarpConfig: name expects an "
                     "identifier in quotes, found %s%s%s",
                     p.kind == PARAM_str ? "'" : "another literal",
                     p.kind == PARAM_str ? p.s : "",
@@ -118,8 +123,10 @@ static bool warp_config(Build *b, const AstExpr *e, WarpConfig *w)
     if (!build_const_int(b, a[1], "CudaWarpConfig.count", &w->count))
         return false;
     if (w->count <= 0)
-        return device_error(b, a[1], "CudaWarpConfig: count expects a positive "
-                            "int", w->count);
+        return device_error(b, a[1],
+                            "CudaWarpConfig: count expects a positive "
+                            "int",
+                            w->count);
     return warp_registers(b, a[2], "setmaxnreg_dec", &w->dec) &&
            warp_registers(b, a[3], "setmaxnreg_inc", &w->inc);
 }
@@ -150,11 +157,12 @@ static bool warps_agree(Build *b, const WarpConfig *w, unsigned n)
         if (warp % 4 == 0)
             group = &w[k];
         if (group->dec != w[k].dec || group->inc != w[k].inc) {
-            build_error(b, w[k].at->loc, "device", "setmaxnreg: '%s' and '%s' share "
+            long long first = warp / 4 * 4;
+            build_error(b, w[k].at->loc, "device",
+                        "setmaxnreg: '%s' and '%s' share "
                         "a warpgroup (warps %lld to %lld), expected one "
-                        "request for it", group->name, w[k].name,
-                        (long long)(warp / 4 * 4),
-                        (long long)(warp / 4 * 4 + 3));
+                        "request for it",
+                        group->name, w[k].name, first, first + 3);
             return false;
         }
     }
@@ -166,13 +174,17 @@ static bool warps_distinct(Build *b, const WarpConfig *w, unsigned n)
     for (unsigned i = 0; i < n; i++)
         for (unsigned k = 0; k < n; k++) {
             if (k < i && strcmp(w[i].name, w[k].name) == 0) {
-                build_error(b, w[i].at->loc, "device", "warp_config: duplicate name "
-                            "'%s'", w[i].name);
+                build_error(b, w[i].at->loc, "device",
+                            "warp_config: duplicate name "
+                            "'%s'",
+                            w[i].name);
                 return false;
             }
             if (w[i].dec >= 0 && w[i].dec == w[k].inc) {
-                build_error(b, w[i].at->loc, "device", "setmaxnreg %lld is used for "
-                            "both dec and inc", (long long)w[i].dec);
+                build_error(b, w[i].at->loc, "device",
+                            "setmaxnreg %lld is used for "
+                            "both dec and inc",
+                            (long long)w[i].dec);
                 return false;
             }
         }
@@ -189,7 +201,8 @@ static bool warp_configs(Build *b, Op *op, const AstExpr *list)
 {
     if ((list->kind != AST_list && list->kind != AST_tuple) || list->n == 0 ||
         list->n > 32) {
-        build_error(b, list->loc, "device", "warp_config expects a list of 1 "
+        build_error(b, list->loc, "device",
+                    "warp_config expects a list of 1 "
                     "to 32 CudaWarpConfig(..)");
         return false;
     }
@@ -206,12 +219,11 @@ static bool warp_configs(Build *b, Op *op, const AstExpr *list)
         items[i] = (Param){ .kind = PARAM_tuple, .n = 4, .items = p };
     }
     op_set_param(b->m, op, "warp_config",
-                 &(Param){ .kind = PARAM_tuple, .n = list->n,
-                           .items = items });
+                 &(Param){ .kind = PARAM_tuple, .n = list->n, .items = items });
     return warps_distinct(b, w, list->n) && warps_agree(b, w, list->n);
 }
 
-/* ---- with ------------------------------------------------------------------------- */
+/* ---- with -------------------------------------------------------------- */
 
 static bool device_sizes(Build *b, Op *op, const AstExpr *const *a)
 {
@@ -221,8 +233,10 @@ static bool device_sizes(Build *b, Op *op, const AstExpr *const *a)
         !int_arg(b, a[2], "blocks_per_sm", &blocks))
         return false;
     if (a[0] && (dim <= 0 || dim % 32 || dim > 1024))
-        return device_error(b, a[0], "blockDim expects a positive multiple of "
-                            "32 up to 1024", dim);
+        return device_error(b, a[0],
+                            "blockDim expects a positive multiple of "
+                            "32 up to 1024",
+                            dim);
     if (cluster <= 0 || (cluster & (cluster - 1)))
         return device_error(b, a[1], "clusterDim expects a power of two",
                             cluster);
@@ -253,7 +267,8 @@ bool build_device_attrs(Build *b, Op *op, const AstExpr *call)
     if (!sort_args(b, call, names, 5, a))
         return false;
     if (absent(a[0]) == absent(a[3])) {
-        build_error(b, call->loc, "device", "CudaDeviceFunction expects exactly "
+        build_error(b, call->loc, "device",
+                    "CudaDeviceFunction expects exactly "
                     "one of blockDim and warp_config, found %s",
                     absent(a[0]) ? "neither" : "both");
         return false;

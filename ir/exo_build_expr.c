@@ -7,9 +7,10 @@
 #include "ir/exo_build.h"
 #include "ir/lib_entry.h"
 
+#include <stdio.h>
 #include <string.h>
 
-/* ---- names ----------------------------------------------------------------- */
+/* ---- names ------------------------------------------------------------- */
 
 /* What the name is bound to; NULL after a report, or silently when broken. */
 static Binding *find_name(Build *b, const AstExpr *e)
@@ -34,20 +35,23 @@ static Value *find_value(Build *b, const AstExpr *e, const char *what)
     }
     Binding *t = find_name(b, e);
     if (t && t->kind != BIND_value) {
-        Diag *d = build_error(b, e->loc, "type", "expected %s, found the "
-                              "control variable '%s'", what, e->name);
+        Diag *d = build_error(b, e->loc, "type",
+                              "expected %s, found the "
+                              "control variable '%s'",
+                              what, e->name);
         diag_note(b->ctx, d, t->loc, "defined here");
         return NULL;
     }
     return t ? t->value : NULL;
 }
 
-/* ---- index expressions -------------------------------------------------------- */
+/* ---- index expressions ------------------------------------------------- */
 
 static const Affine *index_done(Build *b, const AstExpr *e, const Affine *a)
 {
     if (!a)
-        build_error(b, e->loc, "type", "index expression is too large: "
+        build_error(b, e->loc, "type",
+                    "index expression is too large: "
                     "expected one within 64 bits and 256 levels");
     return a;
 }
@@ -61,8 +65,10 @@ static const Affine *index_name(Build *b, const AstExpr *e)
         return affine_var(b->x, t->var);
     if (t->kind == BIND_param && t->param.kind == PARAM_int)
         return affine_const(b->x, t->param.i);
-    Diag *d = build_error(b, e->loc, "type", "expected a control variable in "
-                          "an index expression, found '%s'", e->name);
+    Diag *d = build_error(b, e->loc, "type",
+                          "expected a control variable in "
+                          "an index expression, found '%s'",
+                          e->name);
     diag_note(b->ctx, d, t->loc, "'%s' is data", e->name);
     return NULL;
 }
@@ -74,15 +80,18 @@ static const Affine *index_call(Build *b, const AstExpr *e)
     int64_t n;
     if (f && strcmp(f, "stride") == 0) {
         if (e->n != 3) {
-            build_error(b, e->loc, "type", "stride expects 2 arguments, found "
-                        "%u", e->n - 1);
+            build_error(b, e->loc, "type",
+                        "stride expects 2 arguments, found "
+                        "%u",
+                        e->n - 1);
             return NULL;
         }
         Value *v = find_value(b, e->args[1], "a tensor in stride");
         if (!v || !build_const_int(b, e->args[2], "stride", &n))
             return NULL;
         if (n < 0 || n >= v->type->rank) {
-            build_error(b, e->args[2]->loc, "type", "stride: expected a "
+            build_error(b, e->args[2]->loc, "type",
+                        "stride: expected a "
                         "dimension below %u of '%s', found %lld",
                         v->type->rank, e->args[1]->name, (long long)n);
             return NULL;
@@ -92,8 +101,10 @@ static const Affine *index_call(Build *b, const AstExpr *e)
     if (b->in_entry)
         return build_const_int(b, e, "index", &n) ? affine_const(b->x, n)
                                                   : NULL;
-    build_error(b, e->loc, "type", "expected an index expression, found a call "
-                "of '%s'", f ? f : "an expression");
+    build_error(b, e->loc, "type",
+                "expected an index expression, found a call "
+                "of '%s'",
+                f ? f : "an expression");
     return NULL;
 }
 
@@ -102,10 +113,13 @@ static const Affine *index_divide(Build *b, const AstExpr *e, const Affine *l,
 {
     int64_t c;
     if (!affine_is_const(r, &c) || c <= 0) {
-        Diag *d = build_error(b, e->args[1]->loc, "type", "'%c' in an index "
+        Diag *d = build_error(b, e->args[1]->loc, "type",
+                              "'%c' in an index "
                               "expression expects a positive literal on its "
-                              "right", e->op);
-        diag_fix(b->ctx, d, "index arithmetic is quasi-affine: divide by a "
+                              "right",
+                              e->op);
+        diag_fix(b->ctx, d,
+                 "index arithmetic is quasi-affine: divide by a "
                  "literal above 0");
         return NULL;
     }
@@ -117,7 +131,8 @@ static const Affine *index_binary(Build *b, const AstExpr *e)
     if (!strchr("+-*/%", e->op) || e->op > 127 || e->op < 32) {
         if (e->op == '@') /* an annotation on part of a size: reference 1.6 */
             return build_index(b, e->args[0]);
-        build_error(b, e->loc, "type", "expected an index expression, found a "
+        build_error(b, e->loc, "type",
+                    "expected an index expression, found a "
                     "condition");
         return NULL;
     }
@@ -133,7 +148,8 @@ static const Affine *index_binary(Build *b, const AstExpr *e)
     case '*':
         if (affine_is_const(l, NULL) || affine_is_const(r, NULL))
             return affine_mul(b->x, l, r);
-        build_error(b, e->loc, "type", "'*' in an index expression expects a "
+        build_error(b, e->loc, "type",
+                    "'*' in an index expression expects a "
                     "constant on one side: a product of two variables is not "
                     "quasi-affine");
         return NULL;
@@ -148,9 +164,10 @@ static const Affine *index_config(Build *b, const AstExpr *e)
     const char *config = ast_callee(e->args[0]);
     ScalarType t = config ? lib_config_field(b->lib, config, e->name) : TY_none;
     if (t == TY_none || !scalar_type_is_control(t)) {
-        build_error(b, e->loc, t ? "type" : "name", "expected a control field "
-                    "of a configuration, found '%s.%s'", config ? config : "..",
-                    e->name);
+        build_error(b, e->loc, t ? "type" : "name",
+                    "expected a control field "
+                    "of a configuration, found '%s.%s'",
+                    config ? config : "..", e->name);
         return NULL;
     }
     const char *full = arena_printf(b->arena, "%s.%s", config, e->name);
@@ -162,7 +179,8 @@ static const Affine *index_choice(Build *b, const AstExpr *e)
 {
     bool truth;
     if (!b->in_entry) {
-        build_error(b, e->loc, "syntax", "a choice is for entries of libraries "
+        build_error(b, e->loc, "syntax",
+                    "a choice is for entries of libraries "
                     "only");
         return NULL;
     }
@@ -186,8 +204,10 @@ const Affine *build_index(Build *b, const AstExpr *e)
     case AST_unary:
         a = e->op == '-' ? affine_neg(b->x, build_index(b, e->args[0])) : NULL;
         if (e->op != '-')
-            build_error(b, e->loc, "type", "expected an index expression, "
-                        "found '%s'", e->op == '~' ? "~" : "not");
+            build_error(b, e->loc, "type",
+                        "expected an index expression, "
+                        "found '%s'",
+                        e->op == '~' ? "~" : "not");
         break;
     case AST_binary:
         a = index_binary(b, e);
@@ -203,13 +223,16 @@ const Affine *build_index(Build *b, const AstExpr *e)
         break;
     case AST_index:
         a = NULL;
-        build_error(b, e->loc, "type", "expected an index expression, found an "
+        build_error(b, e->loc, "type",
+                    "expected an index expression, found an "
                     "element of a tensor");
         break;
     case AST_float:
         a = NULL;
-        build_error(b, e->loc, "type", "expected an index expression, found "
-                    "the float %g", e->f);
+        build_error(b, e->loc, "type",
+                    "expected an index expression, found "
+                    "the float %g",
+                    e->f);
         break;
     default:
         a = NULL;
@@ -221,7 +244,7 @@ const Affine *build_index(Build *b, const AstExpr *e)
     return a;
 }
 
-/* ---- conditions ----------------------------------------------------------------- */
+/* ---- conditions -------------------------------------------------------- */
 
 static bool is_bool_name(Build *b, const AstExpr *e)
 {
@@ -253,12 +276,12 @@ static const Cond *cond_name(Build *b, const AstExpr *e)
 
 static const Cond *cond_compare(Build *b, const AstExpr *e)
 {
-    CmpOp op = e->op == '<'       ? CMP_lt
-               : e->op == '>'     ? CMP_gt
+    CmpOp op = e->op == '<'      ? CMP_lt
+               : e->op == '>'    ? CMP_gt
                : e->op == XOP_le ? CMP_le
                : e->op == XOP_ge ? CMP_ge
                : e->op == XOP_eq ? CMP_eq
-                                  : CMP_ne;
+                                 : CMP_ne;
     const Affine *l = build_index(b, e->args[0]);
     const Affine *r = build_index(b, e->args[1]);
     if (!l || !r)
@@ -272,7 +295,8 @@ static const Cond *cond_compare(Build *b, const AstExpr *e)
 const Cond *build_cond(Build *b, const AstExpr *e)
 {
     if (!build_is_cond(b, e)) {
-        build_error(b, e->loc, "type", "expected a condition: a comparison, "
+        build_error(b, e->loc, "type",
+                    "expected a condition: a comparison, "
                     "and, or, or a bool");
         return NULL;
     }
@@ -297,7 +321,7 @@ const Cond *build_cond(Build *b, const AstExpr *e)
     return e->op == XOP_and ? cond_and(b->x, l, r) : cond_or(b->x, l, r);
 }
 
-/* ---- accesses -------------------------------------------------------------------- */
+/* ---- accesses ---------------------------------------------------------- */
 
 static bool access_dim(Build *b, const AstExpr *e, const Affine *extent,
                        AccessDim *dim)
@@ -363,8 +387,10 @@ Access *build_barrier(Build *b, const AstExpr *e, const char *statement)
         Binding *t = build_find(b, base->name);
         if (t && t->kind != BIND_broken &&
             (t->kind != BIND_value || t->value->type->kind != TK_barrier)) {
-            Diag *d = build_error(b, e->loc, "barrier", "%s requires barrier "
-                                  "type, found '%s'", statement, base->name);
+            Diag *d = build_error(b, e->loc, "barrier",
+                                  "%s requires barrier "
+                                  "type, found '%s'",
+                                  statement, base->name);
             diag_note(b->ctx, d, t->loc, "defined here");
             return NULL;
         }
@@ -381,20 +407,19 @@ bool access_is_point(const Access *a)
     return true;
 }
 
-/* ---- data ------------------------------------------------------------------------ */
+/* ---- data -------------------------------------------------------------- */
 
 static bool extern_op(const char *name, OpCode *code, unsigned *arity)
 {
-    static const char *const hidden[] = { "const", "cast", "add", "sub", "mul",
-                                          "div", "neg" };
+    static const char *const hidden[] = { "const", "cast", "add", "sub",
+                                          "mul",   "div",  "neg" };
     char full[32];
     if (strlen(name) > 20)
         return false;
     for (size_t i = 0; i < sizeof hidden / sizeof *hidden; i++)
         if (strcmp(name, hidden[i]) == 0)
             return false;
-    strcpy(full, "arith.");
-    strcat(full, name);
+    snprintf(full, sizeof full, "arith.%s", name);
     *code = op_code_from_name(full);
     if (*code == OP_none)
         return false;
@@ -431,8 +456,8 @@ ScalarType build_data_type(Build *b, const AstExpr *e)
     }
 }
 
-static Value *data_op(Build *b, OpCode code, Loc loc, ScalarType t,
-                      unsigned n, Value **v)
+static Value *data_op(Build *b, OpCode code, Loc loc, ScalarType t, unsigned n,
+                      Value **v)
 {
     Op *op = build_op(b, code, loc, n, 1, 0);
     for (unsigned i = 0; i < n; i++)
@@ -469,12 +494,15 @@ static Value *expect_type(Build *b, const AstExpr *e, Value *v, ScalarType t)
 {
     if (!v || v->type->elem == t)
         return v;
-    Diag *d = build_error(b, e->loc, "type", "expected an operand of type %s, "
+    Diag *d = build_error(b, e->loc, "type",
+                          "expected an operand of type %s, "
                           "found %s: the operands of one operation have one "
-                          "type", scalar_type_name(t),
-                          scalar_type_name(v->type->elem));
-    diag_fix(b->ctx, d, "assign it to a variable of that type first, or write "
-             "%s(..)", scalar_type_name(t));
+                          "type",
+                          scalar_type_name(t), scalar_type_name(v->type->elem));
+    diag_fix(b->ctx, d,
+             "assign it to a variable of that type first, or write "
+             "%s(..)",
+             scalar_type_name(t));
     return NULL;
 }
 
@@ -484,7 +512,8 @@ static Value *data_load(Build *b, const AstExpr *e)
     if (!a)
         return NULL;
     if (!access_is_point(a)) {
-        build_error(b, e->loc, "type", "expected an element of '%s' (%u "
+        build_error(b, e->loc, "type",
+                    "expected an element of '%s' (%u "
                     "indices), found a window or the whole tensor",
                     a->base->name, a->rank);
         return NULL;
@@ -506,8 +535,10 @@ static Value *data_name(Build *b, const AstExpr *e, ScalarType t)
                           n->param.kind == PARAM_int ? (double)n->param.i
                                                      : n->param.f);
     if (n && n->kind == BIND_var) {
-        build_error(b, e->loc, "type", "expected data, found the control "
-                    "variable '%s'", e->name);
+        build_error(b, e->loc, "type",
+                    "expected data, found the control "
+                    "variable '%s'",
+                    e->name);
         return NULL;
     }
     return expect_type(b, e, data_load(b, e), t);
@@ -518,8 +549,10 @@ static Value *data_config(Build *b, const AstExpr *e, ScalarType t)
     const char *config = ast_callee(e->args[0]);
     ScalarType s = config ? lib_config_field(b->lib, config, e->name) : TY_none;
     if (s == TY_none || !scalar_type_is_data(s)) {
-        build_error(b, e->loc, "name", "unknown data field '%s.%s' of a "
-                    "configuration", config ? config : "..", e->name);
+        build_error(b, e->loc, "name",
+                    "unknown data field '%s.%s' of a "
+                    "configuration",
+                    config ? config : "..", e->name);
         return NULL;
     }
     Op *op = build_op(b, OP_cfg_read, e->loc, 0, 1, 0);
@@ -555,8 +588,10 @@ static Value *data_binary(Build *b, const AstExpr *e, ScalarType t)
 static Value *data_cast(Build *b, const AstExpr *e, ScalarType to, ScalarType t)
 {
     if (e->n != 2 || !scalar_type_is_data(to)) {
-        build_error(b, e->loc, "type", "a cast expects a data type and 1 "
-                    "argument, found %u", e->n - 1);
+        build_error(b, e->loc, "type",
+                    "a cast expects a data type and 1 "
+                    "argument, found %u",
+                    e->n - 1);
         return NULL;
     }
     ScalarType from = build_data_type(b, e->args[1]);
@@ -577,7 +612,8 @@ static Value *data_call(Build *b, const AstExpr *e, ScalarType t)
     if (!f || !extern_op(f, &code, &arity)) {
         Diag *d = build_error(b, e->loc, "name", "unknown function '%s'",
                               f ? f : "of an expression");
-        diag_note(b->ctx, d, (Loc){ 0 }, "known are sin, relu, sigmoid, sqrt, "
+        diag_note(b->ctx, d, (Loc){ 0 },
+                  "known are sin, relu, sigmoid, sqrt, "
                   "expf, exp2f, logf, log2f, fabsf, fmaxf, fminf, select");
         return NULL;
     }

@@ -23,7 +23,7 @@ static void build_into(Build *b, Block *block, const AstStmt *s)
     build_close(b, mark);
 }
 
-/* ---- loops --------------------------------------------------------------------------- */
+/* ---- loops ------------------------------------------------------------- */
 
 static const struct {
     const char *word, *mode, *keyword;
@@ -49,7 +49,8 @@ static int find_mode(Build *b, const AstStmt *s)
             return i;
     Diag *d = build_error(b, s->a->loc, "loop", "unknown loop mode '%s'",
                           word ? word : "an expression");
-    diag_note(b->ctx, d, (Loc){ 0 }, "expected seq(lo, hi), par(lo, hi), "
+    diag_note(b->ctx, d, (Loc){ 0 },
+              "expected seq(lo, hi), par(lo, hi), "
               "cuda_tasks(lo, hi) or cuda_threads(lo, hi, unit=..)");
     return -1;
 }
@@ -99,8 +100,10 @@ static bool loop_header(Build *b, const AstStmt *s, unsigned k, LoopHeader *h)
     }
     if (positional == 2)
         return true;
-    build_error(b, s->a->loc, "loop", "loop mode %s expects 2 arguments lo, hi, "
-                "found %u", loop_modes[mode].word, positional);
+    build_error(b, s->a->loc, "loop",
+                "loop mode %s expects 2 arguments lo, hi, "
+                "found %u",
+                loop_modes[mode].word, positional);
     return false;
 }
 
@@ -111,13 +114,14 @@ static bool loop_attrs(Build *b, Op *op, const LoopHeader *h)
     if (mode)
         op_set_str(b->m, op, "mode", mode);
     if (mode && strcmp(mode, "threads") == 0) {
-        AstExpr thread = { .kind = AST_name, .loc = op->loc,
+        AstExpr thread = { .kind = AST_name,
+                           .loc = op->loc,
                            .name = ctx_intern(b->ctx, "cuda_thread") };
         const UnitRef *u = build_unit(b, h->unit ? h->unit : &thread);
         if (!u)
             return false;
-        op_set_attr(b->m, op, (Attr){ .key = "unit", .kind = ATTR_unit,
-                                      .unit = u });
+        op_set_attr(b->m, op,
+                    (Attr){ .key = "unit", .kind = ATTR_unit, .unit = u });
     }
     if (!h->unroll)
         return true;
@@ -126,7 +130,8 @@ static bool loop_attrs(Build *b, Op *op, const LoopHeader *h)
     if (p.kind == PARAM_none)
         return true;
     if (p.kind != PARAM_int || p.i < 0) {
-        build_error(b, h->unroll->loc, "loop", "pragma_unroll expects None, 0 "
+        build_error(b, h->unroll->loc, "loop",
+                    "pragma_unroll expects None, 0 "
                     "or a positive int");
         return false;
     }
@@ -159,8 +164,10 @@ static unsigned nest_depth(Build *b, const AstStmt *s)
     unsigned n;
     const AstExpr *const *items;
     if (!b->in_entry || s->a->kind != AST_call) {
-        build_error(b, s->loc, "syntax", "'%s...' is for entries of libraries "
-                    "only", s->name);
+        build_error(b, s->loc, "syntax",
+                    "'%s...' is for entries of libraries "
+                    "only",
+                    s->name);
         return 0;
     }
     for (unsigned i = 1; i < s->a->n; i++)
@@ -187,8 +194,8 @@ static void build_for(Build *b, const AstStmt *s)
     for (unsigned k = 0; k < n; k++) {
         const char *name = s->name;
         if (s->pack)
-            name = ctx_intern(b->ctx,
-                              arena_printf(b->arena, "%s%u", s->name, k));
+            name =
+                ctx_intern(b->ctx, arena_printf(b->arena, "%s%u", s->name, k));
         Op *op = open_loop(b, s, name, k);
         if (!op) {
             b->failed = true;
@@ -206,21 +213,22 @@ static void build_for(Build *b, const AstStmt *s)
     build_close(b, mark);
 }
 
-/* ---- with, if ----------------------------------------------------------------------------- */
+/* ---- with, if ---------------------------------------------------------- */
 
 static void build_with(Build *b, const AstStmt *s)
 {
     const char *what = s->a->kind == AST_call ? ast_callee(s->a) : NULL;
     bool device = what && strcmp(what, "CudaDeviceFunction") == 0;
     if (!device && !(what && strcmp(what, "CudaWarps") == 0)) {
-        build_error(b, s->a->loc, "device", "expected CudaDeviceFunction(..) "
+        build_error(b, s->a->loc, "device",
+                    "expected CudaDeviceFunction(..) "
                     "or CudaWarps(..) after with");
         build_into(b, block_new(b->m, NULL), s->body);
         return;
     }
     bool outer = b->in_device;
-    Op *op = build_op(b, device ? OP_par_device : OP_par_warps, s->loc, 0, 0,
-                      1);
+    Op *op =
+        build_op(b, device ? OP_par_device : OP_par_warps, s->loc, 0, 0, 1);
     op->comment = s->comment;
     if (!(device ? build_device_attrs(b, op, s->a)
                  : build_warps_attrs(b, op, s->a)))
@@ -265,7 +273,7 @@ static void build_if(Build *b, const AstStmt *s)
         build_into(b, op->blocks[1], s->orelse);
 }
 
-/* ---- assertions, allocations, windows ------------------------------------------------------- */
+/* ---- assertions, allocations, windows ---------------------------------- */
 
 static void build_assert(Build *b, const AstStmt *s)
 {
@@ -273,7 +281,8 @@ static void build_assert(Build *b, const AstStmt *s)
     bool top = block->parent && block->parent->code == OP_ctl_proc &&
                (!block->last || block->last->code == OP_ctl_assert);
     if (!top) {
-        Diag *d = build_error(b, s->loc, "syntax", "an assert stands at the "
+        Diag *d = build_error(b, s->loc, "syntax",
+                              "an assert stands at the "
                               "top of its procedure");
         diag_fix(b->ctx, d, "move it before the first statement");
         return;
@@ -348,14 +357,17 @@ static const Type *window_type(Build *b, const AstExpr *e, const Access *a,
         return NULL;
     const Mem *m = b->lib ? lib_mem_find(b->lib, ref) : NULL;
     if (m && m->family != MEMF_map) {
-        build_error(b, mem->loc, "memory", "expected a special window after "
-                    "'@' of a window, found the memory %s", ref->name);
+        build_error(b, mem->loc, "memory",
+                    "expected a special window after "
+                    "'@' of a window, found the memory %s",
+                    ref->name);
         return NULL;
     }
     if (ref->n_params != rank + 1) {
-        build_error(b, e->loc, "memory", "%s has a box of %u dimensions, "
-                    "expected a window of as many, found %u", ref->name,
-                    ref->n_params ? ref->n_params - 1 : 0, rank);
+        build_error(b, e->loc, "memory",
+                    "%s has a box of %u dimensions, "
+                    "expected a window of as many, found %u",
+                    ref->name, ref->n_params ? ref->n_params - 1 : 0, rank);
         return NULL;
     }
     return type_tensor(b->ctx, TK_map, base->elem, rank, ref);
@@ -388,16 +400,18 @@ static bool build_window(Build *b, const AstStmt *s)
     return true;
 }
 
-/* ---- assignments ------------------------------------------------------------------------------ */
+/* ---- assignments ------------------------------------------------------- */
 
 static bool build_config_write(Build *b, const AstStmt *s)
 {
     const char *config = ast_callee(s->a->args[0]);
-    ScalarType t = config ? lib_config_field(b->lib, config, s->a->name)
-                          : TY_none;
+    ScalarType t =
+        config ? lib_config_field(b->lib, config, s->a->name) : TY_none;
     if (t == TY_none || !scalar_type_is_data(t)) {
-        build_error(b, s->a->loc, "name", "unknown data field '%s.%s' of a "
-                    "configuration", config ? config : "..", s->a->name);
+        build_error(b, s->a->loc, "name",
+                    "unknown data field '%s.%s' of a "
+                    "configuration",
+                    config ? config : "..", s->a->name);
         return false;
     }
     ScalarType from = build_data_type(b, s->b);
@@ -417,15 +431,18 @@ static bool build_config_write(Build *b, const AstStmt *s)
 static Access *build_target(Build *b, const AstExpr *e)
 {
     if (e->kind != AST_name && e->kind != AST_index) {
-        build_error(b, e->loc, "syntax", "expected a variable or an element "
+        build_error(b, e->loc, "syntax",
+                    "expected a variable or an element "
                     "left of the assignment");
         return NULL;
     }
     Access *a = build_access(b, e, true);
     if (!a || access_is_point(a))
         return a;
-    build_error(b, e->loc, "type", "expected %u indices of '%s' left of the "
-                "assignment, found a window", a->rank, a->base->name);
+    build_error(b, e->loc, "type",
+                "expected %u indices of '%s' left of the "
+                "assignment, found a window",
+                a->rank, a->base->name);
     return NULL;
 }
 
@@ -460,7 +477,7 @@ static bool build_assign(Build *b, const AstStmt *s)
     return true;
 }
 
-/* ---- dispatch ----------------------------------------------------------------------------------- */
+/* ---- dispatch ---------------------------------------------------------- */
 
 static void build_stmt(Build *b, const AstStmt *s)
 {
@@ -511,7 +528,7 @@ void build_stmts(Build *b, const AstStmt *s)
         build_stmt(b, s);
 }
 
-/* ---- procedures ----------------------------------------------------------------------------------- */
+/* ---- procedures -------------------------------------------------------- */
 
 static void build_param(Build *b, Block *body, const char *name,
                         const AstParam *a)
@@ -543,8 +560,10 @@ static void build_params(Build *b, Block *body, const AstParam *a)
             continue;
         }
         if (!b->in_entry || !rank || rank->kind != BIND_param) {
-            build_error(b, a->loc, "syntax", "'%s...' is for families of "
-                        "rank n only", a->name);
+            build_error(b, a->loc, "syntax",
+                        "'%s...' is for families of "
+                        "rank n only",
+                        a->name);
             continue;
         }
         for (int64_t k = 0; k < rank->param.i; k++)

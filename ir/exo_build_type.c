@@ -25,8 +25,10 @@ static bool take_apart(Build *b, const AstExpr *e, Decl *d)
     if (e->kind == AST_call && e->args[0]->kind == AST_attr &&
         strcmp(e->args[0]->name, "ring_guarded_by") == 0) {
         if (e->n != 2) {
-            build_error(b, e->loc, "type", "ring_guarded_by expects 1 "
-                        "argument, found %u", e->n - 1);
+            build_error(b, e->loc, "type",
+                        "ring_guarded_by expects 1 "
+                        "argument, found %u",
+                        e->n - 1);
             return false;
         }
         d->guard = e->args[1];
@@ -56,7 +58,8 @@ static bool ring_depth(Build *b, const AstExpr *e, int64_t *depth)
     if (arg && arg->kind == AST_keyword)
         arg = strcmp(arg->name, "depth") == 0 ? arg->args[0] : NULL;
     if (!arg) {
-        build_error(b, e->loc, "type", "ring_buffer_by expects one argument, "
+        build_error(b, e->loc, "type",
+                    "ring_buffer_by expects one argument, "
                     "depth");
         return false;
     }
@@ -64,8 +67,10 @@ static bool ring_depth(Build *b, const AstExpr *e, int64_t *depth)
         return false;
     if (*depth > 0)
         return true;
-    build_error(b, arg->loc, "type", "Expected ring_buffer_by.depth > 0, found "
-                "%lld", (long long)*depth);
+    build_error(b, arg->loc, "type",
+                "Expected ring_buffer_by.depth > 0, found "
+                "%lld",
+                (long long)*depth);
     return false;
 }
 
@@ -79,8 +84,10 @@ static bool take_extent(Build *b, const char *name, const AstExpr *e,
         const char *callee = ast_callee(note);
         if (callee && strcmp(callee, "ring_buffer_by") == 0) {
             if (out->ring_dim >= 0) {
-                build_error(b, note->loc, "type", "multiple managed ring "
-                            "buffer dimensions in %s", name);
+                build_error(b, note->loc, "type",
+                            "multiple managed ring "
+                            "buffer dimensions in %s",
+                            name);
                 return false;
             }
             out->ring_dim = (int)i;
@@ -93,8 +100,8 @@ static bool take_extent(Build *b, const char *name, const AstExpr *e,
     }
     if (b->in_entry && e->kind == AST_name && strcmp(e->name, "_") == 0)
         out->shape[i] = affine_var(
-            b->x, var_new(b->x, arena_printf(b->arena, "%s_extent", name),
-                          VAR_size));
+            b->x,
+            var_new(b->x, arena_printf(b->arena, "%s_extent", name), VAR_size));
     else
         out->shape[i] = build_index(b, e);
     return out->shape[i] != NULL;
@@ -108,22 +115,28 @@ static bool take_shape(Build *b, const char *name, const Decl *d,
     out->shape = ARENA_ARRAY(b->m->arena, const Affine *, d->n);
     for (unsigned i = 0; i < d->n; i++) {
         if (d->dims[i]->kind == AST_slice) {
-            build_error(b, d->dims[i]->loc, "type", "expected an extent of "
-                        "'%s', found an interval", name);
+            build_error(b, d->dims[i]->loc, "type",
+                        "expected an extent of "
+                        "'%s', found an interval",
+                        name);
             ok = false;
             continue;
         }
         ok &= take_extent(b, name, d->dims[i], i, out);
         int64_t n;
         if (out->shape[i] && affine_is_const(out->shape[i], &n) && n <= 0) {
-            build_error(b, d->dims[i]->loc, "type", "expected a positive "
-                        "extent of '%s', found %lld", name, (long long)n);
+            build_error(b, d->dims[i]->loc, "type",
+                        "expected a positive "
+                        "extent of '%s', found %lld",
+                        name, (long long)n);
             ok = false;
         }
     }
     if (ok && out->ring_dim >= 0 && !b->in_device) {
-        build_error(b, d->elem->loc, "type", "'%s' has a managed ring buffer "
-                    "dimension outside CUDA code", name);
+        build_error(b, d->elem->loc, "type",
+                    "'%s' has a managed ring buffer "
+                    "dimension outside CUDA code",
+                    name);
         return false;
     }
     return ok;
@@ -138,13 +151,17 @@ static bool control_type(Build *b, const char *name, const Decl *d,
                                      [TY_stride] = VAR_int };
     out->control = true;
     if (!param || d->n || d->guard) {
-        build_error(b, d->elem->loc, "type", "'%s': the control type %s is for "
-                    "parameters, without extents", name, scalar_type_name(t));
+        build_error(b, d->elem->loc, "type",
+                    "'%s': the control type %s is for "
+                    "parameters, without extents",
+                    name, scalar_type_name(t));
         return false;
     }
     if (t == TY_int) {
-        build_error(b, d->elem->loc, "type", "'%s': int is no parameter type, "
-                    "expected size, index, bool or stride", name);
+        build_error(b, d->elem->loc, "type",
+                    "'%s': int is no parameter type, "
+                    "expected size, index, bool or stride",
+                    name);
         return false;
     }
     out->var_kind = kinds[t];
@@ -170,8 +187,10 @@ static bool barrier_type(Build *b, const char *name, const Decl *d, bool param,
     }
     const Mem *mem = b->lib ? lib_mem_find(b->lib, ref) : NULL;
     if (mem && mem->family != MEMF_barrier) {
-        build_error(b, d->mem->loc, "barrier", "barrier '%s' requires a "
-                    "BarrierMechanism, found the memory %s", name, ref->name);
+        build_error(b, d->mem->loc, "barrier",
+                    "barrier '%s' requires a "
+                    "BarrierMechanism, found the memory %s",
+                    name, ref->name);
         return false;
     }
     out->type = type_barrier(b->ctx, d->n, ref);
@@ -182,7 +201,8 @@ static bool barrier_type(Build *b, const char *name, const Decl *d, bool param,
 static const MemRef *data_mem(Build *b, const char *name, const Decl *d,
                               bool param, TypeKind *kind)
 {
-    AstExpr dram = { .kind = AST_name, .loc = d->elem->loc,
+    AstExpr dram = { .kind = AST_name,
+                     .loc = d->elem->loc,
                      .name = ctx_intern(b->ctx, "DRAM") };
     const AstExpr *at = d->mem ? d->mem : &dram;
     const MemRef *ref = build_mem(b, at);
@@ -190,16 +210,19 @@ static const MemRef *data_mem(Build *b, const char *name, const Decl *d,
     if (!mem)
         return ref;
     if (mem->family == MEMF_barrier) {
-        build_error(b, at->loc, "memory", "'%s' requires a Memory, found the "
-                    "barrier mechanism %s", name, ref->name);
+        build_error(b, at->loc, "memory",
+                    "'%s' requires a Memory, found the "
+                    "barrier mechanism %s",
+                    name, ref->name);
         return NULL;
     }
     if (mem->family == MEMF_map) {
         *kind = TK_map;
         if (!param) {
-            build_error(b, at->loc, "memory", "Can only create SpecialWindow "
-                        "as part of WindowStmt, found %s of '%s'", ref->name,
-                        name);
+            build_error(b, at->loc, "memory",
+                        "Can only create SpecialWindow "
+                        "as part of WindowStmt, found %s of '%s'",
+                        ref->name, name);
             return NULL;
         }
     }
@@ -211,7 +234,8 @@ static bool take_guard(Build *b, const Decl *d, BuiltType *out)
     if (!d->guard)
         return true;
     if (d->guard->kind != AST_name) {
-        build_error(b, d->guard->loc, "barrier", "ring_guarded_by expects a "
+        build_error(b, d->guard->loc, "barrier",
+                    "ring_guarded_by expects a "
                     "barrier's name without indices");
         return false;
     }
@@ -237,9 +261,12 @@ bool build_type(Build *b, const char *name, const AstExpr *e, bool param,
     bool barrier = strcmp(d.elem->name, "barrier") == 0;
     ScalarType t = barrier ? TY_none : build_scalar_type(b, d.elem);
     if (!barrier && t == TY_none) {
-        Diag *error = build_error(b, d.elem->loc, "type", "unknown type '%s' "
-                                  "of '%s'", d.elem->name, name);
-        diag_note(b->ctx, error, (Loc){ 0 }, "types are R, f16, bf16, f32, f64, "
+        Diag *error = build_error(b, d.elem->loc, "type",
+                                  "unknown type '%s' "
+                                  "of '%s'",
+                                  d.elem->name, name);
+        diag_note(b->ctx, error, (Loc){ 0 },
+                  "types are R, f16, bf16, f32, f64, "
                   "i8, i32, ui8, ui16, e4m3, e5m2, e8m0, size, index, bool, "
                   "stride, barrier");
         return false;
@@ -252,8 +279,10 @@ bool build_type(Build *b, const char *name, const AstExpr *e, bool param,
     TypeKind kind = d.window ? TK_window : TK_tensor;
     const MemRef *mem = data_mem(b, name, &d, param, &kind);
     if (d.window && !param) {
-        build_error(b, d.elem->loc, "type", "'%s': a window type is for "
-                    "parameters", name);
+        build_error(b, d.elem->loc, "type",
+                    "'%s': a window type is for "
+                    "parameters",
+                    name);
         return false;
     }
     ok &= take_guard(b, &d, out);

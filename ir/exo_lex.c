@@ -13,14 +13,14 @@
 #include <string.h>
 
 static const char *const keywords[] = {
-    "def", "for", "in", "if", "elif", "else", "with", "assert", "pass", "and",
-    "or", "not", "class", "import", "None", "True", "False"
+    "def", "for", "in",  "if",    "elif",   "else", "with", "assert", "pass",
+    "and", "or",  "not", "class", "import", "None", "True", "False"
 };
 
 /* Words that never stand at the start of a line inside brackets. */
-static const char *const line_starters[] = { "def", "for", "with", "assert",
-                                             "class", "import", "instr",
-                                             "memory" };
+static const char *const line_starters[] = { "def",    "for",   "with",
+                                             "assert", "class", "import",
+                                             "instr",  "memory" };
 
 static bool is_name_start(int c)
 {
@@ -52,16 +52,22 @@ void lexer_init(Lexer *lx, Ctx *ctx, Arena *arena, uint32_t file)
 {
     size_t n;
     const char *text = ctx_source_text(ctx, file, &n);
-    *lx = (Lexer){ .ctx = ctx, .arena = arena, .file = file, .text = text,
-                   .p = text, .end = text + n, .line_start = text, .line = 1,
+    *lx = (Lexer){ .ctx = ctx,
+                   .arena = arena,
+                   .file = file,
+                   .text = text,
+                   .p = text,
+                   .end = text + n,
+                   .line_start = text,
+                   .line = 1,
                    .at_line_start = true };
     VEC_PUSH(arena, &lx->indents, 0);
     if (n >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0)
         lx->p += 3;
     if (n > EXO_SOURCE_MAX) {
         Diag *d = lex_error(lx, text, "the file is too large");
-        diag_note(ctx, d, (Loc){ 0, 0, 0 }, "expected at most %d bytes, found %zu",
-                  EXO_SOURCE_MAX, n);
+        diag_note(ctx, d, (Loc){ 0, 0, 0 },
+                  "expected at most %d bytes, found %zu", EXO_SOURCE_MAX, n);
         lx->p = lx->end;
     }
 }
@@ -155,7 +161,8 @@ static bool start_line(Lexer *lx, Tok *tok)
     unsigned top = lx->indents.data[lx->indents.len - 1];
     if (column > top) {
         VEC_PUSH(lx->arena, &lx->indents, column);
-        *tok = (Tok){ .kind = TOK_indent, .loc = loc_at(lx, lx->p),
+        *tok = (Tok){ .kind = TOK_indent,
+                      .loc = loc_at(lx, lx->p),
                       .text = lx->p };
         return true;
     }
@@ -164,8 +171,7 @@ static bool start_line(Lexer *lx, Tok *tok)
         lx->dedents++;
     }
     if (column != lx->indents.data[lx->indents.len - 1]) {
-        Diag *d = lex_error(lx, lx->p,
-                            "unindent matches no outer indentation");
+        Diag *d = lex_error(lx, lx->p, "unindent matches no outer indentation");
         diag_fix(lx->ctx, d, "align it with the block it belongs to");
         VEC_PUSH(lx->arena, &lx->indents, column);
         lx->dedents--;
@@ -310,8 +316,8 @@ static void count_bracket(Lexer *lx, Loc loc, char c)
 /* An operator, or false after a report on bytes that start no token. */
 static bool lex_op(Lexer *lx, Tok *tok)
 {
-    static const int pairs[] = { XOP_shift, XOP_le, XOP_ge, XOP_eq, XOP_ne,
-                                 XOP_add_assign, XOP_range };
+    static const int pairs[] = { XOP_shift, XOP_le,         XOP_ge,   XOP_eq,
+                                 XOP_ne,    XOP_add_assign, XOP_range };
     size_t left = (size_t)(lx->end - lx->p);
     tok->kind = TOK_op;
     tok->len = 1;
@@ -329,8 +335,8 @@ static bool lex_op(Lexer *lx, Tok *tok)
     }
     if (tok->len == 1 && !strchr("()[]{},:.=<>+-*/%@~", *lx->p)) {
         const char *start = lx->p;
-        while (lx->p < lx->end && ((unsigned char)*lx->p >= 0x80 ||
-                                   (unsigned char)*lx->p < ' ') &&
+        while (lx->p < lx->end &&
+               ((unsigned char)*lx->p >= 0x80 || (unsigned char)*lx->p < ' ') &&
                *lx->p != '\n')
             lx->p++;
         if (lx->p == start)
@@ -418,7 +424,8 @@ Tok lexer_next(Lexer *lx)
             return tok;
         if (lx->dedents) {
             lx->dedents--;
-            return (Tok){ .kind = TOK_dedent, .loc = loc_at(lx, lx->p),
+            return (Tok){ .kind = TOK_dedent,
+                          .loc = loc_at(lx, lx->p),
                           .text = lx->p };
         }
         if (lx->p == lx->end)
@@ -426,7 +433,8 @@ Tok lexer_next(Lexer *lx)
         bool given_up = false;
         if (skip_blanks(lx)) {
             given_up = lx->at_line_start;
-            tok = (Tok){ .kind = TOK_newline, .loc = loc_at(lx, lx->p),
+            tok = (Tok){ .kind = TOK_newline,
+                         .loc = loc_at(lx, lx->p),
                          .text = lx->p };
             if (!given_up)
                 next_line(lx);

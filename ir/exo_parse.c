@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* ---- tokens ---------------------------------------------------------------- */
+/* ---- tokens ------------------------------------------------------------ */
 
 void parser_advance(ExoParser *p)
 {
@@ -78,7 +78,8 @@ Diag *parser_error(ExoParser *p, Loc loc, const char *fmt, ...)
     va_end(ap);
     Diag *d = diag_error(p->ctx, loc, "syntax", "%s", message);
     if (p->lx.brackets && p->lx.bracket_loc.line < loc.line)
-        diag_note(p->ctx, d, p->lx.bracket_loc, "inside the bracket that opens "
+        diag_note(p->ctx, d, p->lx.bracket_loc,
+                  "inside the bracket that opens "
                   "here");
     return d;
 }
@@ -124,8 +125,10 @@ bool parser_expect_newline(ExoParser *p, const char *after)
     }
     if (p->tok.kind == TOK_end)
         return true;
-    parser_error(p, p->tok.loc, "expected the end of the line after %s, found "
-                 "%s", after, parser_found(p));
+    parser_error(p, p->tok.loc,
+                 "expected the end of the line after %s, found "
+                 "%s",
+                 after, parser_found(p));
     return false;
 }
 
@@ -176,14 +179,16 @@ AstStmt *parse_block(ExoParser *p, const char *after)
         return NULL;
     }
     if (p->tok.kind != TOK_indent) {
-        parser_error(p, p->tok.loc, "expected an indented block after %s, "
-                     "found %s", after, parser_found(p));
+        parser_error(p, p->tok.loc,
+                     "expected an indented block after %s, "
+                     "found %s",
+                     after, parser_found(p));
         return NULL;
     }
     return parse_indented(p);
 }
 
-/* ---- statements -------------------------------------------------------------- */
+/* ---- statements -------------------------------------------------------- */
 
 static AstStmt *stmt_new(ExoParser *p, AstStmtKind kind, Loc loc)
 {
@@ -196,8 +201,10 @@ static AstStmt *stmt_new(ExoParser *p, AstStmtKind kind, Loc loc)
 static bool parse_for_header(ExoParser *p, AstStmt *s)
 {
     if (p->tok.kind != TOK_name) {
-        parser_error(p, p->tok.loc, "expected an iterator's name after for, "
-                     "found %s", parser_found(p));
+        parser_error(p, p->tok.loc,
+                     "expected an iterator's name after for, "
+                     "found %s",
+                     parser_found(p));
         return false;
     }
     s->name = p->tok.s;
@@ -286,7 +293,8 @@ static void parse_simple(ExoParser *p, AstStmt *s)
         s->kind = AST_reduce;
     } else if (parser_take(p, ':')) {
         if (s->a->kind != AST_name) {
-            parser_error(p, s->a->loc, "expected a plain name before ':' of an "
+            parser_error(p, s->a->loc,
+                         "expected a plain name before ':' of an "
                          "allocation");
             return;
         }
@@ -323,8 +331,10 @@ static bool refuse_python(ExoParser *p)
         if (p->tok.kind == TOK_name && p->lx.p < p->lx.end &&
             (*p->lx.p == '[' || *p->lx.p == ':'))
             return false;
-        Diag *d = parser_error(p, p->tok.loc, "expected a statement, found "
-                               "'%s'", words[i].word);
+        Diag *d = parser_error(p, p->tok.loc,
+                               "expected a statement, found "
+                               "'%s'",
+                               words[i].word);
         if (d)
             diag_fix(p->ctx, d, "%s", words[i].fix);
         return true;
@@ -337,8 +347,10 @@ static AstStmt *parse_stmt(ExoParser *p)
     static const struct {
         const char *word;
         AstStmtKind kind;
-    } words[] = { { "for", AST_for },       { "if", AST_if },
-                  { "with", AST_with },     { "assert", AST_assert },
+    } words[] = { { "for", AST_for },
+                  { "if", AST_if },
+                  { "with", AST_with },
+                  { "assert", AST_assert },
                   { "pass", AST_pass } };
     AstStmt *s = stmt_new(p, AST_expr, p->tok.loc);
     s->comment = lexer_take_comment(&p->lx);
@@ -397,7 +409,7 @@ static AstStmt *parse_stmts(ExoParser *p)
     return first;
 }
 
-/* ---- declarations ------------------------------------------------------------- */
+/* ---- declarations ------------------------------------------------------ */
 
 /* NAME [...] : type [= default], .. up to the closing bracket. */
 static bool parse_params(ExoParser *p, int close, AstParam **out)
@@ -423,9 +435,10 @@ static bool parse_params(ExoParser *p, int close, AstParam **out)
         *out = a;
         out = &a->next;
         if (!parser_take(p, ',') && !parser_at(p, close)) {
-            parser_error(p, p->tok.loc, "expected , or %s after a parameter, "
-                         "found %s", close == ')' ? ")" : "]",
-                         parser_found(p));
+            parser_error(p, p->tok.loc,
+                         "expected , or %s after a parameter, "
+                         "found %s",
+                         close == ')' ? ")" : "]", parser_found(p));
             return false;
         }
     }
@@ -451,8 +464,10 @@ static bool parse_family(ExoParser *p, AstDecl *d)
     if (!parser_take(p, '{'))
         return true;
     if (p->tok.kind != TOK_name) {
-        parser_error(p, p->tok.loc, "expected the family's variable after '{', "
-                     "found %s", parser_found(p));
+        parser_error(p, p->tok.loc,
+                     "expected the family's variable after '{', "
+                     "found %s",
+                     parser_found(p));
         return false;
     }
     d->var = p->tok.s;
@@ -493,8 +508,8 @@ static void parse_clause_values(ExoParser *p, AstClause *c)
     if (p->tok.kind == TOK_newline) {
         parser_advance(p);
         if (p->tok.kind != TOK_indent) {
-            parser_error(p, p->tok.loc, "expected an indented block after %s:",
-                         c->key);
+            parser_error(p, p->tok.loc,
+                         "expected an indented block after %s:", c->key);
             return;
         }
         c->body = parse_indented(p);
@@ -611,9 +626,9 @@ static void parse_config(ExoParser *p, AstDecl *d)
 
 static void parse_entry(ExoParser *p, AstDecl *d, AstDeclKind kind)
 {
-    static const char *const words[] = { [AST_instr] = "instr",
-                                         [AST_memory] = "memory",
-                                         [AST_unit] = "unit" };
+    static const char *const words[] = {
+        [AST_instr] = "instr", [AST_memory] = "memory", [AST_unit] = "unit"
+    };
     d->kind = kind;
     bool ok = parse_decl_name(p, d, words[kind]);
     if (ok && kind == AST_instr)
@@ -640,7 +655,8 @@ static void parse_import(ExoParser *p, AstDecl *d)
 {
     d->kind = AST_import;
     if (p->tok.kind != TOK_str) {
-        Diag *e = parser_error(p, p->tok.loc, "expected a file's name in "
+        Diag *e = parser_error(p, p->tok.loc,
+                               "expected a file's name in "
                                "quotes after import, found %s",
                                parser_found(p));
         if (e)
@@ -663,8 +679,10 @@ static void parse_decorators(ExoParser *p, AstDecl *d)
         if (at_name(p, "imported"))
             known = d->imported = true;
         if (!known) {
-            parser_error(p, p->tok.loc, "expected @proc, @config or @imported, "
-                         "found %s", parser_found(p));
+            parser_error(p, p->tok.loc,
+                         "expected @proc, @config or @imported, "
+                         "found %s",
+                         parser_found(p));
             parser_recover(p, true);
             return;
         }
@@ -699,8 +717,10 @@ AstDecl *parse_decl(ExoParser *p)
     else if (at_name(p, "unit"))
         parser_advance(p), parse_entry(p, d, AST_unit);
     else {
-        parser_error(p, p->tok.loc, "expected def, class, import, instr, "
-                     "memory or unit, found %s", parser_found(p));
+        parser_error(p, p->tok.loc,
+                     "expected def, class, import, instr, "
+                     "memory or unit, found %s",
+                     parser_found(p));
         if (p->tok.kind == TOK_indent)
             parse_indented(p);
         else

@@ -15,7 +15,7 @@ AstExpr *ast_new(ExoParser *p, AstKind kind, Loc loc, unsigned n)
     e->loc = loc;
     e->height = 1;
     e->n = n;
-    e->args = n ? ARENA_ARRAY(p->arena, AstExpr *, n) : NULL;
+    e->args = ARENA_ARRAY(p->arena, AstExpr *, n);
     return e;
 }
 
@@ -63,7 +63,7 @@ static AstExpr *parse_item(ExoParser *p, bool slices, bool keywords)
         if (!e)
             return NULL;
     }
-    if (keywords && e->kind == AST_name && parser_take(p, '=')) {
+    if (e && keywords && e->kind == AST_name && parser_take(p, '=')) {
         AstExpr *kw = ast_new(p, AST_keyword, loc, 1);
         kw->name = e->name;
         kw->args[0] = parse_expr(p);
@@ -254,8 +254,10 @@ static AstExpr *parse_postfix(ExoParser *p)
             e = parse_arguments(p, e, false);
         } else if (parser_take(p, '.')) {
             if (p->tok.kind != TOK_name) {
-                parser_error(p, p->tok.loc, "expected a name after '.', found "
-                             "%s", parser_found(p));
+                parser_error(p, p->tok.loc,
+                             "expected a name after '.', found "
+                             "%s",
+                             parser_found(p));
                 return NULL;
             }
             AstExpr *r = ast_new(p, AST_attr, e->loc, 1);
@@ -286,10 +288,9 @@ static AstExpr *parse_unary(ExoParser *p)
 }
 
 /* The binary operators of the levels below comparisons, weakest first. */
-static const int levels[4][4] = { { XOP_range },
-                                  { XOP_shift },
-                                  { '+', '-' },
-                                  { '*', '/', '%', '@' } };
+static const int levels[4][4] = {
+    { XOP_range }, { XOP_shift }, { '+', '-' }, { '*', '/', '%', '@' }
+};
 
 static int operator_of(const ExoParser *p, const int *ops)
 {

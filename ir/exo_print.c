@@ -12,7 +12,7 @@
 
 static void print_block(ExoPrinter *p, const Block *b);
 
-/* ---- comments, names ------------------------------------------------------------- */
+/* ---- comments, names --------------------------------------------------- */
 
 static void print_comment(ExoPrinter *p, const char *comment)
 {
@@ -55,7 +55,7 @@ static uint32_t var_rank(const ExprNames *n, VarId v)
     return p->var_ranks[v];
 }
 
-/* ---- types ------------------------------------------------------------------------- */
+/* ---- types ------------------------------------------------------------- */
 
 static bool is_sum(const char *s)
 {
@@ -82,8 +82,8 @@ static void print_type(ExoPrinter *p, const Value *v)
 {
     const Type *t = v->type;
     bool window = t->kind == TK_window || t->kind == TK_map;
-    const char *elem = t->kind == TK_barrier ? "barrier"
-                                             : scalar_type_name(t->elem);
+    const char *elem =
+        t->kind == TK_barrier ? "barrier" : scalar_type_name(t->elem);
     strbuf_addf(&p->line, window && t->rank ? "[%s]" : "%s", elem);
     for (unsigned i = 0; i < t->rank; i++) {
         strbuf_add(&p->line, i ? ", " : "[");
@@ -104,7 +104,7 @@ static void print_type(ExoPrinter *p, const Value *v)
     }
 }
 
-/* ---- with --------------------------------------------------------------------------- */
+/* ---- with -------------------------------------------------------------- */
 
 static void print_option(ExoPrinter *p, const char *key, const char *value,
                          bool *first)
@@ -120,10 +120,10 @@ static void print_int_option(ExoPrinter *p, const Op *op, const char *key,
                              bool *first)
 {
     if (op_attr(op, key))
-        print_option(p, key,
-                     arena_printf(p->arena, "%lld",
-                                  (long long)op_attr_int(op, key, 0)),
-                     first);
+        print_option(
+            p, key,
+            arena_printf(p->arena, "%lld", (long long)op_attr_int(op, key, 0)),
+            first);
 }
 
 static const char *param_text(ExoPrinter *p, const Param *param)
@@ -190,7 +190,7 @@ static void print_warps(ExoPrinter *p, const Op *op)
     exo_print_line(p);
 }
 
-/* ---- loops, conditions ------------------------------------------------------------------ */
+/* ---- loops, conditions ------------------------------------------------- */
 
 static void print_nested(ExoPrinter *p, const Block *b)
 {
@@ -255,7 +255,7 @@ static void print_if(ExoPrinter *p, const Op *op)
     print_nested(p, op->blocks[1]);
 }
 
-/* ---- memory -------------------------------------------------------------------------------- */
+/* ---- memory ------------------------------------------------------------ */
 
 static void print_alloc(ExoPrinter *p, const Op *op)
 {
@@ -287,8 +287,7 @@ static void print_window(ExoPrinter *p, const Op *op)
     }
     StrBuf right = p->line;
     p->line = (StrBuf){ 0 };
-    strbuf_addf(&p->line, "%s = %s", exo_name_value(p, v),
-                strbuf_text(&right));
+    strbuf_addf(&p->line, "%s = %s", exo_name_value(p, v), strbuf_text(&right));
     strbuf_free(&right);
     exo_print_line(p);
 }
@@ -320,7 +319,7 @@ static void print_config(ExoPrinter *p, const Op *op)
     exo_print_line(p);
 }
 
-/* ---- synchronisation, calls -------------------------------------------------------------------- */
+/* ---- synchronisation, calls -------------------------------------------- */
 
 static void print_barriers(ExoPrinter *p, const Op *op, unsigned from)
 {
@@ -378,7 +377,7 @@ static void print_call(ExoPrinter *p, const Op *op)
     print_barriers(p, op, n);
 }
 
-/* ---- dispatch ------------------------------------------------------------------------------------- */
+/* ---- dispatch ---------------------------------------------------------- */
 
 static void print_stmt(ExoPrinter *p, const Op *op)
 {
@@ -448,7 +447,7 @@ static void print_stmt(ExoPrinter *p, const Op *op)
     }
 }
 
-/* ---- values used more than once ----------------------------------------------------------------------- */
+/* ---- values used more than once ---------------------------------------- */
 
 typedef struct UseScan {
     const Value *v;
@@ -531,7 +530,7 @@ static void print_block(ExoPrinter *p, const Block *b)
     }
 }
 
-/* ---- procedures ---------------------------------------------------------------------------------------------- */
+/* ---- procedures -------------------------------------------------------- */
 
 static const char *control_type(VarKind kind)
 {
@@ -577,8 +576,11 @@ bool exo_print(const Module *m, StrBuf *out)
     p.value_names = ARENA_ARRAY(arena, const char *, m->next_value);
     p.var_names = ARENA_ARRAY(arena, const char *, n_vars);
     p.var_ranks = ARENA_ARRAY(arena, uint32_t, n_vars);
-    p.expr_names = (ExprNames){ .var = var_name, .tensor = tensor_name,
-                                .rank = var_rank, .user = &p, .exo = true };
+    p.expr_names = (ExprNames){ .var = var_name,
+                                .tensor = tensor_name,
+                                .rank = var_rank,
+                                .user = &p,
+                                .exo = true };
     p.names.arena = arena;
     lib_own_text(m->lib, out);
     for (const Op *op = m->body->first; op && p.ok; op = op->next) {

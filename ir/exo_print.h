@@ -8,10 +8,10 @@
 typedef struct ExoPrinter {
     const Module *m;
     StrBuf *out;
-    StrBuf line;        /* the statement being made */
+    StrBuf line; /* the statement being made */
     unsigned indent;
     Arena *arena;
-    Build names;        /* its table of live names */
+    Build names;              /* its table of live names */
     const char **value_names; /* by Value.id; NULL: none yet */
     const char **var_names;   /* by VarId */
     uint32_t *var_ranks;      /* order of definition in the text */

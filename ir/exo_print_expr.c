@@ -10,15 +10,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- names --------------------------------------------------------------------- */
+/* ---- names ------------------------------------------------------------- */
 
 static bool is_keyword(const char *s)
 {
-    static const char *const words[] = {
-        "def", "for", "in", "if", "elif", "else", "with", "assert", "pass",
-        "and", "or", "not", "class", "import", "None", "True", "False",
-        "while", "return"
-    };
+    static const char *const words[] = { "def",   "for",    "in",    "if",
+                                         "elif",  "else",   "with",  "assert",
+                                         "pass",  "and",    "or",    "not",
+                                         "class", "import", "None",  "True",
+                                         "False", "while",  "return" };
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strcmp(words[i], s) == 0)
             return true;
@@ -58,15 +58,14 @@ const char *exo_name_value(ExoPrinter *p, const Value *v)
 const char *exo_name_var(ExoPrinter *p, VarId v)
 {
     p->var_ranks[v] = p->next_rank++;
-    return p->var_names[v] =
-               fresh_name(p, var_get(p->m->exprs, v)->name);
+    return p->var_names[v] = fresh_name(p, var_get(p->m->exprs, v)->name);
 }
 
 void exo_print_refuse(ExoPrinter *p, Loc loc, const char *what)
 {
     if (p->ok) {
-        Diag *d = diag_error(p->m->ctx, loc, "level", ".exo cannot say %s",
-                             what);
+        Diag *d =
+            diag_error(p->m->ctx, loc, "level", ".exo cannot say %s", what);
         diag_fix(p->m->ctx, d, "print .eir instead");
     }
     p->ok = false;
@@ -82,7 +81,7 @@ static const char *value_name(ExoPrinter *p, const Value *v)
     return "?";
 }
 
-/* ---- index expressions, accesses, literals -------------------------------------------- */
+/* ---- index expressions, accesses, literals ----------------------------- */
 
 void exo_print_index(ExoPrinter *p, const Affine *e)
 {
@@ -144,7 +143,7 @@ static void print_float(ExoPrinter *p, double f)
         strbuf_add(&p->line, ".0");
 }
 
-/* ---- data ------------------------------------------------------------------------------- */
+/* ---- data -------------------------------------------------------------- */
 
 /* Does the text of v have an operand with a type? */
 static bool has_type(ExoPrinter *p, const Value *v)
@@ -302,7 +301,7 @@ void exo_print_addend(ExoPrinter *p, Value *v, ScalarType want)
     strbuf_addc(&p->line, ')');
 }
 
-/* ---- lines --------------------------------------------------------------------------------- */
+/* ---- lines ------------------------------------------------------------- */
 
 enum { COLUMNS = 79, STEP = 4 };
 

@@ -42,15 +42,14 @@ Module *lib_module(Lib *lib)
     return lib->module;
 }
 
-/* ---- names ----------------------------------------------------------------------- */
+/* ---- names ------------------------------------------------------------- */
 
 static size_t slot_of(const Lib *lib, AstDeclKind kind, const char *name)
 {
     uint64_t h = hash_u64(HASH_SEED, (uint64_t)(uintptr_t)name);
     size_t i = (h ^ h >> 29) & (lib->n_slots - 1);
-    while (lib->slots[i] &&
-           (lib->slots[i]->name != name ||
-            (kind != AST_proc && lib->slots[i]->kind != kind)))
+    while (lib->slots[i] && (lib->slots[i]->name != name ||
+                             (kind != AST_proc && lib->slots[i]->kind != kind)))
         i = (i + 1) & (lib->n_slots - 1);
     return i;
 }
@@ -83,8 +82,10 @@ static bool add_entry(Lib *lib, Entry e, bool override)
         grow(lib);
     size_t i = slot_of(lib, e.kind, e.name);
     if (lib->slots[i] && !override) {
-        Diag *d = diag_error(lib->ctx, e.decl->loc, "name", "'%s' is defined "
-                             "twice", e.name);
+        Diag *d = diag_error(lib->ctx, e.decl->loc, "name",
+                             "'%s' is defined "
+                             "twice",
+                             e.name);
         diag_note(lib->ctx, d, lib->slots[i]->decl->loc, "first here");
         return false;
     }
@@ -108,7 +109,7 @@ const AstClause *entry_clause(const AstDecl *d, const char *key,
     return c;
 }
 
-/* ---- what was made ---------------------------------------------------------------- */
+/* ---- what was made ----------------------------------------------------- */
 
 static size_t made_slot(const MadeTable *t, const void *key)
 {
@@ -138,7 +139,7 @@ void made_add(Lib *lib, MadeTable *t, const void *key, const void *thing)
     t->n++;
 }
 
-/* ---- families -------------------------------------------------------------------- */
+/* ---- families ---------------------------------------------------------- */
 
 /* The numbers of `rank n in 1..5` or `rank n in {8, 16}`. */
 static bool family_ranks(Lib *lib, const AstDecl *d, Param *out)
@@ -159,8 +160,10 @@ static bool family_ranks(Lib *lib, const AstDecl *d, Param *out)
         arena_free(arena);
     }
     if (!ok) {
-        Diag *e2 = diag_error(lib->ctx, d->loc, "instr", "family '%s{%s}' "
-                              "without its ranks", d->name, d->var);
+        Diag *e2 = diag_error(lib->ctx, d->loc, "instr",
+                              "family '%s{%s}' "
+                              "without its ranks",
+                              d->name, d->var);
         diag_fix(lib->ctx, e2, "write rank %s in 1..5 as a clause", d->var);
     }
     return ok;
@@ -184,13 +187,16 @@ static bool add_family(Lib *lib, const AstDecl *d, Entry e, bool override)
 
 bool lib_add_decl(Lib *lib, const AstDecl *d, bool imported, bool override)
 {
-    Entry e = { .name = d->name, .kind = d->kind, .decl = d, .home = lib,
+    Entry e = { .name = d->name,
+                .kind = d->kind,
+                .decl = d,
+                .home = lib,
                 .imported = imported };
     return d->var ? add_family(lib, d, e, override)
                   : add_entry(lib, e, override);
 }
 
-/* ---- texts ------------------------------------------------------------------------ */
+/* ---- texts ------------------------------------------------------------- */
 
 static void free_arena(void *arena)
 {
@@ -207,7 +213,8 @@ bool lib_load_text(Lib *lib, uint32_t file, bool override)
         if (d->broken)
             continue;
         if (d->kind == AST_proc || d->kind == AST_import) {
-            Diag *e = diag_error(lib->ctx, d->loc, "instr", "expected entries "
+            Diag *e = diag_error(lib->ctx, d->loc, "instr",
+                                 "expected entries "
                                  "in a library, found a procedure or import");
             diag_fix(lib->ctx, e, "put it in a file that imports the library");
             continue;
@@ -232,8 +239,10 @@ bool lib_load_dir(Lib *lib, const char *dir)
 {
     DIR *d = opendir(dir);
     if (!d) {
-        diag_error(lib->ctx, (Loc){ 0 }, "file", "cannot open the library "
-                   "folder '%s'", dir);
+        diag_error(lib->ctx, (Loc){ 0 }, "file",
+                   "cannot open the library "
+                   "folder '%s'",
+                   dir);
         return false;
     }
     Arena *arena = arena_new();
@@ -254,7 +263,7 @@ bool lib_load_dir(Lib *lib, const char *dir)
     return lib_check_entries(lib) && ok;
 }
 
-/* ---- listings ------------------------------------------------------------------------ */
+/* ---- listings ---------------------------------------------------------- */
 
 static const char *kind_name(AstDeclKind kind)
 {
@@ -264,8 +273,9 @@ static const char *kind_name(AstDeclKind kind)
                                 : "config";
 }
 
-void lib_list(const Lib *lib, void (*fn)(const char *kind, const char *name,
-                                         void *user), void *user)
+void lib_list(const Lib *lib,
+              void (*fn)(const char *kind, const char *name, void *user),
+              void *user)
 {
     for (; lib; lib = lib->parent)
         for (size_t i = 0; i < lib->entries.len; i++)
@@ -316,7 +326,7 @@ void lib_own_text(const Lib *lib, StrBuf *out)
     }
 }
 
-/* ---- configurations --------------------------------------------------------------------- */
+/* ---- configurations ---------------------------------------------------- */
 
 ScalarType lib_config_field(const Lib *lib, const char *config,
                             const char *field)

@@ -4,12 +4,14 @@
 
 #include <string.h>
 
-static const char *const instr_clauses[] = { "where", "unit", "timeline",
+static const char *const instr_clauses[] = { "where",  "unit",     "timeline",
                                              "access", "trailing", "body",
-                                             "ptx", "hook", "rank", NULL };
+                                             "ptx",    "hook",     "rank",
+                                             NULL };
 static const char *const memory_clauses[] = {
-    "where", "family", "unit", "mutate", "scalar", "alignment", "layout",
-    "packed", "map", "slots", "elements", "quals", "is", "same", "sync_exempt",
+    "where",      "family",  "unit",       "mutate", "scalar",
+    "alignment",  "layout",  "packed",     "map",    "slots",
+    "elements",   "quals",   "is",         "same",   "sync_exempt",
     "persistent", "barrier", "pre_arrive", NULL
 };
 
@@ -36,9 +38,12 @@ static bool check_clauses(Lib *lib, const AstDecl *d, const char *const *words)
 
 static bool lacks(Lib *lib, const AstDecl *d, const char *what)
 {
-    Diag *e = diag_error(lib->ctx, d->loc, "instr", "instr '%s' does not load: "
-                         "it has no %s", d->name, what);
-    diag_fix(lib->ctx, e, "every entry states unit, timeline, body, and the "
+    Diag *e = diag_error(lib->ctx, d->loc, "instr",
+                         "instr '%s' does not load: "
+                         "it has no %s",
+                         d->name, what);
+    diag_fix(lib->ctx, e,
+             "every entry states unit, timeline, body, and the "
              "access of each data parameter");
     return false;
 }
@@ -47,8 +52,8 @@ static bool lacks(Lib *lib, const AstDecl *d, const char *what)
 static bool is_control_param(const AstParam *a)
 {
     return a->type->kind == AST_name &&
-           scalar_type_is_control(scalar_type_from_name(
-               a->type->name, strlen(a->type->name)));
+           scalar_type_is_control(
+               scalar_type_from_name(a->type->name, strlen(a->type->name)));
 }
 
 static bool has_access(const AstDecl *d, const char *param)
@@ -83,13 +88,15 @@ static bool check_config(Lib *lib, const AstDecl *d)
 {
     bool ok = true;
     for (const AstParam *a = d->params; a; a = a->next) {
-        ScalarType t = a->type->kind == AST_name
-                           ? scalar_type_from_name(a->type->name,
-                                                   strlen(a->type->name))
-                           : TY_none;
+        ScalarType t =
+            a->type->kind == AST_name
+                ? scalar_type_from_name(a->type->name, strlen(a->type->name))
+                : TY_none;
         if (t == TY_none || t == TY_R) {
-            diag_error(lib->ctx, a->loc, "type", "field '%s.%s' expects a "
-                       "scalar type", d->name, a->name);
+            diag_error(lib->ctx, a->loc, "type",
+                       "field '%s.%s' expects a "
+                       "scalar type",
+                       d->name, a->name);
             ok = false;
         }
     }

@@ -11,11 +11,11 @@
 #include "ir/lib.h"
 
 typedef struct Entry {
-    const char *name;    /* a family's member: with its number */
+    const char *name; /* a family's member: with its number */
     AstDeclKind kind;
     const AstDecl *decl;
     Lib *home;
-    bool is_member;      /* decl->var stands for `rank` */
+    bool is_member; /* decl->var stands for `rank` */
     int64_t rank;
     bool imported;
 } Entry;
@@ -62,8 +62,7 @@ ScalarType lib_config_field(const Lib *lib, const char *config,
 const AstClause *entry_clause(const AstDecl *d, const char *key,
                               const AstClause *after);
 /* Sets flags and write_only of each parameter from the body. */
-void instr_footprint(Module *m, const Op *body, unsigned n,
-                     InstrParam *params);
+void instr_footprint(Module *m, const Op *body, unsigned n, InstrParam *params);
 /* The alternatives of the ptx clauses whose guard holds; false after a report.
  */
 bool instr_ptx(Build *b, const Entry *e, const Op *body, unsigned *n,

@@ -24,7 +24,7 @@ static bool entry_error(Making *mk, const AstClause *c, const char *expected)
     return false;
 }
 
-/* ---- parameters --------------------------------------------------------------------- */
+/* ---- parameters -------------------------------------------------------- */
 
 static void param_from(Making *mk, const BlockArg *a, InstrParam *p)
 {
@@ -46,8 +46,8 @@ static void param_from(Making *mk, const BlockArg *a, InstrParam *p)
     for (unsigned i = 0; i < p->rank; i++) {
         if (!affine_is_const(v->shape[i], &shape[i]))
             shape[i] = -1;
-        if (shape[i] < 0 || __builtin_mul_overflow(p->bytes, shape[i],
-                                                   &p->bytes))
+        if (shape[i] < 0 ||
+            __builtin_mul_overflow(p->bytes, shape[i], &p->bytes))
             p->bytes = 0;
     }
 }
@@ -63,7 +63,7 @@ static void take_params(Making *mk)
     instr_footprint(mk->in->module, mk->in->body, body->n_args, mk->params);
 }
 
-/* ---- accesses, trailing barrier -------------------------------------------------------- */
+/* ---- accesses, trailing barrier ---------------------------------------- */
 
 static bool take_unit_list(Making *mk, unsigned n, AstExpr *const *items,
                            unsigned *out_n, const UnitRef *const **out)
@@ -94,7 +94,8 @@ static bool take_access_word(Making *mk, const AstClause *c, const AstExpr *e,
         return take_unit_list(mk, e->n - 1, e->args + 1, &p->n_distributed,
                               &p->distributed_units);
     }
-    return entry_error(mk, c, "in_order, out_of_order, allow_out_of_bounds or "
+    return entry_error(mk, c,
+                       "in_order, out_of_order, allow_out_of_bounds or "
                        "distributed(unit, ..)");
 }
 
@@ -147,7 +148,7 @@ static bool take_clause(Making *mk, const AstClause *c)
     return true;
 }
 
-/* ---- the instance -------------------------------------------------------------------------- */
+/* ---- the instance ------------------------------------------------------ */
 
 static bool make_body(Making *mk)
 {
@@ -220,10 +221,10 @@ static const Instr *instance_of(Lib *lib, Loc loc, const Entry *e, unsigned n,
     Arena *arena = arena_new();
     if (entry_open(&mk.b, arena, lib, loc, e, n, given, &n_args, &args)) {
         const void *key = instance_key(lib, e->decl, n_args, args);
-        key = e->is_member ? ctx_unique(lib->ctx,
-                                        &(InstanceKey){ e->name, key },
-                                        sizeof(InstanceKey))
-                           : key;
+        key = e->is_member
+                  ? ctx_unique(lib->ctx, &(InstanceKey){ e->name, key },
+                               sizeof(InstanceKey))
+                  : key;
         in = made_find(&lib->instrs, key);
         if (!in) {
             in = make(&mk, n_args, args);
@@ -240,9 +241,12 @@ const Instr *instr_instance(Lib *lib, Loc loc, const char *name,
 {
     const Entry *e = lib_find(lib, AST_instr, name);
     if (!e) {
-        Diag *d = diag_error(lib->ctx, loc, "instr", "unknown instruction "
-                             "'%s'", name);
-        diag_fix(lib->ctx, d, "import the file that defines it, or mend the "
+        Diag *d = diag_error(lib->ctx, loc, "instr",
+                             "unknown instruction "
+                             "'%s'",
+                             name);
+        diag_fix(lib->ctx, d,
+                 "import the file that defines it, or mend the "
                  "name");
         return NULL;
     }

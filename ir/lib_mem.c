@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* ---- memories --------------------------------------------------------------------- */
+/* ---- memories ---------------------------------------------------------- */
 
 typedef struct Word {
     const char *word;
@@ -21,14 +21,12 @@ static const Word families[] = {
     { "map", MEMF_map },           { NULL, 0 }
 };
 
-static const Word barriers[] = {
-    { "mbarrier", BARRIER_mbarrier },
-    { "cp_async_group", BARRIER_cp_async_group },
-    { "bulk_group", BARRIER_bulk_group },
-    { "wgmma_group", BARRIER_wgmma_group },
-    { "cluster", BARRIER_cluster },
-    { NULL, 0 }
-};
+static const Word barriers[] = { { "mbarrier", BARRIER_mbarrier },
+                                 { "cp_async_group", BARRIER_cp_async_group },
+                                 { "bulk_group", BARRIER_bulk_group },
+                                 { "wgmma_group", BARRIER_wgmma_group },
+                                 { "cluster", BARRIER_cluster },
+                                 { NULL, 0 } };
 
 static bool clause_error(Build *b, const AstClause *c, const char *expected)
 {
@@ -254,8 +252,8 @@ static const Mem *mem_make(Lib *lib, Loc loc, const Entry *e, const MemRef *ref)
     const Mem *made = NULL;
     Arena *arena = arena_new();
     Mem *mem = ARENA_NEW(ctx_arena(lib->ctx), Mem);
-    bool ok = entry_open(&b, arena, lib, loc, e, ref->n_params, ref->params,
-                         &n, &args) &&
+    bool ok = entry_open(&b, arena, lib, loc, e, ref->n_params, ref->params, &n,
+                         &args) &&
               entry_where(&b, loc, e, n, args);
     const AstClause *same = entry_clause(e->decl, "same", NULL);
     if (ok && same && same->head) {
@@ -271,8 +269,10 @@ static const Mem *mem_make(Lib *lib, Loc loc, const Entry *e, const MemRef *ref)
         for (const AstClause *c = e->decl->clauses; ok && c; c = c->next)
             ok = take_clause(&b, c, mem);
         if (ok && !entry_clause(e->decl, "family", NULL)) {
-            build_error(&b, e->decl->loc, "instr", "memory '%s' has no family "
-                        "clause", e->name);
+            build_error(&b, e->decl->loc, "instr",
+                        "memory '%s' has no family "
+                        "clause",
+                        e->name);
             ok = false;
         }
         made = ok ? mem : NULL;
@@ -290,7 +290,8 @@ const Mem *lib_mem(Lib *lib, Loc loc, const MemRef *ref)
     if (!e) {
         Diag *d = diag_error(lib->ctx, loc, "memory", "unknown memory '%s'",
                              ref->name);
-        diag_fix(lib->ctx, d, "import the file that defines it, or mend the "
+        diag_fix(lib->ctx, d,
+                 "import the file that defines it, or mend the "
                  "name");
         return NULL;
     }
@@ -333,7 +334,7 @@ bool mem_is_a(Lib *lib, const MemRef *sub, const MemRef *super)
     return is_a(lib, a ? a->ref : sub, b ? b->ref : super, 8);
 }
 
-/* ---- units -------------------------------------------------------------------------- */
+/* ---- units ------------------------------------------------------------- */
 
 /* One entry of a domain or box: a product of literals, blockDim, clusterDim,
  * with division by literals. */
@@ -356,8 +357,10 @@ static bool unit_extent(Build *b, const AstExpr *e, UnitExtent *x)
     if (!build_const_int(b, divide ? e->args[1] : e, "unit", &n))
         return false;
     if (n <= 0 || n > 1 << 20 || x->num > 1 << 20 || x->den > 1 << 20) {
-        build_error(b, e->loc, "unit", "expected a positive factor of a unit's "
-                    "extent, found %lld", (long long)n);
+        build_error(b, e->loc, "unit",
+                    "expected a positive factor of a unit's "
+                    "extent, found %lld",
+                    (long long)n);
         return false;
     }
     *(divide ? &x->den : &x->num) *= n;
@@ -368,7 +371,8 @@ static bool unit_extents(Build *b, const AstExpr *e, bool box, unsigned *n,
                          UnitExtent **out)
 {
     if (e->kind != AST_tuple || e->n == 0) {
-        build_error(b, e->loc, "unit", "CollUnit expects tuples for domain and "
+        build_error(b, e->loc, "unit",
+                    "CollUnit expects tuples for domain and "
                     "box");
         return false;
     }
@@ -393,7 +397,8 @@ static bool unit_options(Build *b, const AstExpr *e, Unit *u)
         if (a->kind == AST_keyword && strcmp(a->name, "name") == 0)
             continue;
         if (a->kind != AST_keyword || strcmp(a->name, "scaled_dim_idx") != 0) {
-            build_error(b, a->loc, "unit", "CollUnit expects domain, box and "
+            build_error(b, a->loc, "unit",
+                        "CollUnit expects domain, box and "
                         "scaled_dim_idx=..");
             return false;
         }
@@ -402,8 +407,10 @@ static bool unit_options(Build *b, const AstExpr *e, Unit *u)
         if (!build_const_int(b, a->args[0], "scaled_dim_idx", &n))
             return false;
         if (n < 0 || n >= u->n || u->box[n].agnostic) {
-            build_error(b, a->loc, "unit", "scaled_dim_idx expects the number "
-                        "of a dimension of the box, found %lld", (long long)n);
+            build_error(b, a->loc, "unit",
+                        "scaled_dim_idx expects the number "
+                        "of a dimension of the box, found %lld",
+                        (long long)n);
             return false;
         }
         u->scaled_dim = (int)n;
@@ -424,8 +431,10 @@ static bool unit_read(Build *b, const AstExpr *e, Unit *u)
         !unit_extents(b, e->args[2], true, &n_box, &box))
         return false;
     if (n_box != u->n) {
-        build_error(b, e->loc, "unit", "CollUnit expects a box of %u entries "
-                    "like its domain, found %u", u->n, n_box);
+        build_error(b, e->loc, "unit",
+                    "CollUnit expects a box of %u entries "
+                    "like its domain, found %u",
+                    u->n, n_box);
         return false;
     }
     u->domain = domain;
@@ -440,15 +449,19 @@ static bool unit_scale(Build *b, Loc loc, const UnitRef *ref, Unit *u)
     if (ref->scale == 1)
         return true;
     if (u->scaled_dim < 0) {
-        build_error(b, loc, "unit", "the unit %s cannot be scaled, found %lld "
-                    "* %s", ref->name, (long long)ref->scale, ref->name);
+        build_error(b, loc, "unit",
+                    "the unit %s cannot be scaled, found %lld "
+                    "* %s",
+                    ref->name, (long long)ref->scale, ref->name);
         return false;
     }
-    UnitExtent *box = arena_memdup(ctx_arena(b->ctx), u->box,
-                                   u->n * sizeof *box);
+    UnitExtent *box =
+        arena_memdup(ctx_arena(b->ctx), u->box, u->n * sizeof *box);
     if (ref->scale > 1 << 20) {
-        build_error(b, loc, "unit", "the unit is scaled by %lld, expected at "
-                    "most %d", (long long)ref->scale, 1 << 20);
+        build_error(b, loc, "unit",
+                    "the unit is scaled by %lld, expected at "
+                    "most %d",
+                    (long long)ref->scale, 1 << 20);
         return false;
     }
     box[u->scaled_dim].num *= ref->scale;
@@ -464,8 +477,8 @@ static const Unit *unit_make(Lib *lib, Loc loc, const Entry *e,
     const Param *args;
     Arena *arena = arena_new();
     Unit *u = ARENA_NEW(ctx_arena(lib->ctx), Unit);
-    bool ok = entry_open(&b, arena, lib, loc, e, ref->n_params, ref->params,
-                         &n, &args) &&
+    bool ok = entry_open(&b, arena, lib, loc, e, ref->n_params, ref->params, &n,
+                         &args) &&
               unit_read(&b, e->decl->value, u) && unit_scale(&b, loc, ref, u);
     if (ok) {
         Param *bare = ARENA_ARRAY(arena, Param, n);
@@ -486,8 +499,10 @@ const Unit *lib_unit(Lib *lib, Loc loc, const UnitRef *ref)
         return made;
     const Entry *e = lib_find(lib, AST_unit, ref->name);
     if (!e) {
-        Diag *d = diag_error(lib->ctx, loc, "unit", "unknown collective unit "
-                             "'%s'", ref->name);
+        Diag *d = diag_error(lib->ctx, loc, "unit",
+                             "unknown collective unit "
+                             "'%s'",
+                             ref->name);
         diag_fix(lib->ctx, d, "define it: unit %s = CollUnit(domain, box)",
                  ref->name);
         return NULL;

@@ -27,8 +27,10 @@ static bool param_kind(Lib *lib, const AstParam *a, ParamKind *out)
                 *out = kinds[i].kind;
                 return true;
             }
-    diag_error(lib->ctx, a->loc, "instr", "template parameter '%s' expects the "
-               "kind int, float, bool, str, type or tuple", a->name);
+    diag_error(lib->ctx, a->loc, "instr",
+               "template parameter '%s' expects the "
+               "kind int, float, bool, str, type or tuple",
+               a->name);
     return false;
 }
 
@@ -63,8 +65,8 @@ static Diag *match_error(Match *m, const char *fmt, const char *name)
     StrBuf text = { 0 };
     strbuf_addf(&text, "%s: ", m->e->name);
     strbuf_addf(&text, fmt, name);
-    Diag *d = diag_error(m->lib->ctx, m->loc, "instr", "%s",
-                         strbuf_text(&text));
+    Diag *d =
+        diag_error(m->lib->ctx, m->loc, "instr", "%s", strbuf_text(&text));
     diag_note(m->lib->ctx, d, m->e->decl->loc, "the entry is here");
     strbuf_free(&text);
     return d;
@@ -109,8 +111,10 @@ static bool type_through_params(Match *m, const char *name, Param *out,
             m->used[i] = true;
             p.name = NULL;
             if (*found && (p.kind != out->kind || p.i != out->i)) {
-                match_error(m, "the precision of '%s' differs from that of the "
-                            "other operands of its type", a->name);
+                match_error(m,
+                            "the precision of '%s' differs from that of the "
+                            "other operands of its type",
+                            a->name);
                 return false;
             }
             *out = p;
@@ -146,9 +150,10 @@ static bool match_one(Match *m, const AstParam *a, const char *name)
         Param bare = p;
         bare.name = NULL;
         param_print(&text, &bare);
-        diag_error(m->lib->ctx, m->loc, "instr", "%s: the template argument "
-                   "'%s' expects a literal of kind %s, found %s", m->e->name,
-                   name, kind_word(kind), strbuf_text(&text));
+        diag_error(m->lib->ctx, m->loc, "instr",
+                   "%s: the template argument "
+                   "'%s' expects a literal of kind %s, found %s",
+                   m->e->name, name, kind_word(kind), strbuf_text(&text));
         strbuf_free(&text);
         return false;
     }
@@ -164,8 +169,8 @@ static bool match_pack(Match *m, const AstParam *a)
 {
     if (m->e->is_member) {
         for (int64_t k = 0; k < m->e->rank; k++)
-            if (!match_one(m, a, arena_printf(m->b->arena, "%s%d", a->name,
-                                              (int)k)))
+            if (!match_one(m, a,
+                           arena_printf(m->b->arena, "%s%d", a->name, (int)k)))
                 return false;
         return true;
     }
@@ -173,7 +178,8 @@ static bool match_pack(Match *m, const AstParam *a)
     const Param *given;
     while ((given = take_given(m, "")) != NULL)
         VEC_PUSH(m->b->arena, &items, *given);
-    Param t = { .kind = PARAM_tuple, .n = (unsigned)items.len,
+    Param t = { .kind = PARAM_tuple,
+                .n = (unsigned)items.len,
                 .items = items.data };
     build_bind_param(m->b, a->name, &t);
     for (size_t i = 0; i < items.len; i++)
@@ -205,8 +211,13 @@ bool entry_open(Build *b, Arena *arena, Lib *lib, Loc loc, const Entry *e,
     if (e->is_member)
         build_bind_param(b, e->decl->var,
                          &(Param){ .kind = PARAM_int, .i = e->rank });
-    Match m = { .b = b, .lib = lib, .loc = loc, .e = e, .n_given = n,
-                .given = given, .used = ARENA_ARRAY(arena, bool, n + 1) };
+    Match m = { .b = b,
+                .lib = lib,
+                .loc = loc,
+                .e = e,
+                .n_given = n,
+                .given = given,
+                .used = ARENA_ARRAY(arena, bool, n + 1) };
     for (const AstParam *a = e->decl->tparams; a; a = a->next)
         if (!(a->pack ? match_pack(&m, a) : match_one(&m, a, a->name)))
             return false;
@@ -231,9 +242,10 @@ static void report_where(Build *b, Loc loc, const Entry *e, const AstClause *c,
         p.name = NULL;
         param_print(&given, &p);
     }
-    Diag *d = diag_error(b->ctx, loc, e->kind == AST_memory ? "memory" : "instr",
-                         "%s: %s, found %s", e->name, text,
-                         given.len ? strbuf_text(&given) : "no arguments");
+    Diag *d =
+        diag_error(b->ctx, loc, e->kind == AST_memory ? "memory" : "instr",
+                   "%s: %s, found %s", e->name, text,
+                   given.len ? strbuf_text(&given) : "no arguments");
     diag_note(b->ctx, d, c->loc, "required here");
     strbuf_free(&given);
 }

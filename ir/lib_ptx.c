@@ -86,7 +86,8 @@ static bool read_text(Build *b, const Op *body, const AstExpr *at,
         }
         const char *end = *p == '{' ? strchr(p, '}') : NULL;
         if (*p == '}' || (*p == '{' && !end)) {
-            build_error(b, at->loc, "instr", "unpaired brace in PTX text: "
+            build_error(b, at->loc, "instr",
+                        "unpaired brace in PTX text: "
                         "write {{ or }} for a brace");
             return false;
         }
@@ -110,7 +111,8 @@ static bool take_alternative(Build *b, const Op *body, const AstClause *c,
     Arena *keep = ctx_arena(b->ctx);
     if (!c->head || c->head->kind != AST_name || c->n != 1 ||
         c->values[0]->kind != AST_str) {
-        build_error(b, c->loc, "instr", "clause 'ptx' expects a target, then "
+        build_error(b, c->loc, "instr",
+                    "clause 'ptx' expects a target, then "
                     "the text: ptx sm_80: \"..\"");
         return false;
     }
@@ -121,7 +123,8 @@ static bool take_alternative(Build *b, const Op *body, const AstClause *c,
         VEC_PUSH(keep, &pieces, rest);
     }
     strbuf_free(&literal);
-    *out = (Ptx){ .arch = c->head->name, .n = (unsigned)pieces.len,
+    *out = (Ptx){ .arch = c->head->name,
+                  .n = (unsigned)pieces.len,
                   .pieces = pieces.data };
     return ok;
 }

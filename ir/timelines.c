@@ -10,7 +10,7 @@ enum {
 };
 
 #define Q(name) (UINT32_C(1) << BIT_##name)
-#define GENERIC                                                             \
+#define GENERIC \
     (Q(cuda_in_order_rmem) | Q(cuda_in_order_ram) | Q(cuda_mbarrier))
 #define WGMMA_REGS (Q(wgmma_async_rmem_a) | Q(wgmma_async_rmem_d))
 #define RETIRED Q(cuda_async_proxy_retired)
@@ -23,7 +23,7 @@ static const QualTimeline quals[] = {
 };
 
 static const SyncTimeline syncs[] = {
-#define SYNC(name, full, temporal_only)                                     \
+#define SYNC(name, full, temporal_only) \
     { #name, full, (full) | (temporal_only) },
 #include "ir/timelines.def"
 };
@@ -37,7 +37,7 @@ static const struct {
     const char *family, *instr;
     uint32_t initial, further;
 } families[] = {
-#define FAMILY(family, instr, initial, further)                             \
+#define FAMILY(family, instr, initial, further) \
     { #family, #instr, Q(initial), further },
 #include "ir/timelines.def"
 };

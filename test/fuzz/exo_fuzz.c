@@ -26,12 +26,12 @@ static bool print_of(const char *text, size_t n, StrBuf *out)
 {
     Ctx *ctx = ctx_new();
     Lib *lib = lib_new(ctx);
-    uint32_t file = ctx_add_source(ctx, "lib.exo", library_text,
-                                   sizeof library_text - 1);
+    uint32_t file =
+        ctx_add_source(ctx, "lib.exo", library_text, sizeof library_text - 1);
     if (!lib_load_text(lib, file, false))
         panic("the library of the fuzzer does not load");
-    Module *m = exo_parse(ctx, ctx_add_source(ctx, "fuzz.exo", text, n), lib,
-                          NULL);
+    Module *m =
+        exo_parse(ctx, ctx_add_source(ctx, "fuzz.exo", text, n), lib, NULL);
     bool ok = m && exo_print(m, out);
     if (!m && ctx_error_count(ctx) == 0)
         panic("refused without an error");

@@ -125,7 +125,8 @@ static const Row rows[] = {
       "    for i in seq(0, 2):\n"
       "        t: f32\n"
       "        t = 2\n",
-      "x: f32[8] @ DRAM|for i_1 in seq(0, i + 1):|x[i_1] = 0.0|t_1: f32 @ DRAM" },
+      "x: f32[8] @ DRAM|for i_1 in seq(0, i + 1):|x[i_1] = 0.0|t_1: f32 @ "
+      "DRAM" },
     { "def f(x: f32[8]):\n"
       "    if 0 <= 1:\n"
       "        x[0] = 1.0\n"
@@ -164,7 +165,8 @@ static const Row rows[] = {
     { "def f(x: f32[64, 64] @ CudaGmemLinear):\n"
       "    with CudaDeviceFunction(64):\n"
       "        for t in cuda_tasks(0, 1):\n"
-      "            for k in cuda_threads(0, 2, unit=2*cuda_cta_in_cluster_strided(2)):\n"
+      "            for k in cuda_threads(0, 2, "
+      "unit=2*cuda_cta_in_cluster_strided(2)):\n"
       "                Fence(cuda_in_order, cuda_in_order)\n",
       "blockDim=64|unit=2 * cuda_cta_in_cluster_strided(2)" },
     /* calls, own entries, configurations */

@@ -34,8 +34,8 @@ static unsigned read_args(Fixture *f, const char *text, const Param **out)
     char call[600];
     Module *m = module_new(f->ctx);
     snprintf(call, sizeof call, "f(%s)", text);
-    AstExpr *e = exo_syntax_expr(f->ctx, f->arena, (Loc){ 0 }, call,
-                                 strlen(call));
+    AstExpr *e =
+        exo_syntax_expr(f->ctx, f->arena, (Loc){ 0 }, call, strlen(call));
     cr_assert(e, "bad row: %s", text);
     build_init(&b, m, NULL, f->arena);
     Param *p = ARENA_ARRAY(f->arena, Param, e->n);
@@ -63,9 +63,10 @@ typedef struct Row {
 
 #define BOX(n) "dst=f32, src=f32, "
 static const Row instr_rows[] = {
-    { "Sm80_cp_async_1d", "T=f32, size0=4", "T=f32, size0=3", "4, 8 or 16 bytes" },
-    { "Sm80_cp_async_1d", "dst=f16, src=f16, size0=2", "dst=f16, src=f32, size0=2",
-      "precision of 'src' differs" },
+    { "Sm80_cp_async_1d", "T=f32, size0=4", "T=f32, size0=3",
+      "4, 8 or 16 bytes" },
+    { "Sm80_cp_async_1d", "dst=f16, src=f16, size0=2",
+      "dst=f16, src=f32, size0=2", "precision of 'src' differs" },
     { "Sm80_cp_async_2d", "T=f32, size0=2, size1=2", "T=f32, size0=4, size1=4",
       "4, 8 or 16 bytes" },
     { "Sm80_cp_async_f32", "size=4", "size=3", "4, 8 or 16 bytes" },
@@ -73,72 +74,95 @@ static const Row instr_rows[] = {
       "T=bf16, nmat0=2, nmat1=1", "4 matrices" },
     { "Sm80_ldmatrix_16b", "dst='f16', src='f16', nmat0=4, nmat1=1",
       "T=f32, nmat0=2, nmat1=2", "f16 or bf16" },
-    { "Sm80_ldmatrix_32b", "T=f32, nmat0=1, nmat1=4", "T=f32, nmat0=2, nmat1=2, operand='C'",
-      "'A' or 'B'" },
-    { "Sm80_mma_m16n8", "D=f32, A=bf16, B=bf16, K_pack=2", "D=f32, A=bf16, B=f16, K_pack=2",
-      "one type" },
-    { "Sm80_mma_m16n8", "D=f32, A=f32, B=f32, K_pack=1", "D=f32, A=f32, B=f32, K_pack=2",
-      "fill 32 bits" },
-    { "Sm80_mma_m16n8", "D=f16, A=f16, B=f16, K_pack=2", "D=f16, A=bf16, B=bf16, K_pack=2",
-      "no such types" },
+    { "Sm80_ldmatrix_32b", "T=f32, nmat0=1, nmat1=4",
+      "T=f32, nmat0=2, nmat1=2, operand='C'", "'A' or 'B'" },
+    { "Sm80_mma_m16n8", "D=f32, A=bf16, B=bf16, K_pack=2",
+      "D=f32, A=bf16, B=f16, K_pack=2", "one type" },
+    { "Sm80_mma_m16n8", "D=f32, A=f32, B=f32, K_pack=1",
+      "D=f32, A=f32, B=f32, K_pack=2", "fill 32 bits" },
+    { "Sm80_mma_m16n8", "D=f16, A=f16, B=f16, K_pack=2",
+      "D=f16, A=bf16, B=bf16, K_pack=2", "no such types" },
     { "Sm80_mma_m16n8_zero", "D=f32", "D=bf16", "f16 or f32" },
     { "Sm90_tma_load_1d", "T=f32, size0=64, smem_box=(64, ), swizzle=0",
       "T=f32, size0=64, smem_box=(32, ), swizzle=0", "smem_box" },
-    { "Sm90_tma_load_2d", "dst=bf16, src=bf16, size0=128, size1=64, smem_box=(128, 64)",
-      "dst=bf16, src=bf16, size0=128, size1=64, smem_box=(64, 128)", "smem_box" },
-    { "Sm90_tma_load_3d", "T=f16, size0=2, size1=8, size2=64, smem_box=(2, 1, 8, 64)",
+    { "Sm90_tma_load_2d",
+      "dst=bf16, src=bf16, size0=128, size1=64, smem_box=(128, 64)",
+      "dst=bf16, src=bf16, size0=128, size1=64, smem_box=(64, 128)",
+      "smem_box" },
+    { "Sm90_tma_load_3d",
+      "T=f16, size0=2, size1=8, size2=64, smem_box=(2, 1, 8, 64)",
       "T=f16, size0=2, size1=8, smem_box=(2, 8, 64)", "'size2' is missing" },
-    { "Sm90_tma_load_4d", "T=f16, size0=2, size1=8, size2=2, size3=64, smem_box=(2, 8, 2, 64)",
-      "T=f16, size0=2, size1=8, size2=2, size3=64, smem_box=(2, 8, 64)", "smem_box" },
+    { "Sm90_tma_load_4d",
+      "T=f16, size0=2, size1=8, size2=2, size3=64, smem_box=(2, 8, 2, 64)",
+      "T=f16, size0=2, size1=8, size2=2, size3=64, smem_box=(2, 8, 64)",
+      "smem_box" },
     { "Sm90_tma_load_5d",
-      "T=f16, size0=1, size1=2, size2=2, size3=2, size4=64, smem_box=(1, 2, 2, 2, 64)",
-      "T=f16, size0=1, size1=2, size2=2, size3=2, size4=64, smem_box=(2, 2, 2, 2, 64)",
+      "T=f16, size0=1, size1=2, size2=2, size3=2, size4=64, smem_box=(1, 2, 2, "
+      "2, 64)",
+      "T=f16, size0=1, size1=2, size2=2, size3=2, size4=64, smem_box=(2, 2, 2, "
+      "2, 64)",
       "smem_box" },
     { "Sm90_tma_load_multicast_1d",
       "T=f32, ncta=2, size0=64, cta_stride=1, smem_box=(32, ), swizzle=128",
-      "T=f32, ncta=2, size0=63, cta_stride=1, smem_box=(32, )", "multiple of ncta" },
+      "T=f32, ncta=2, size0=63, cta_stride=1, smem_box=(32, )",
+      "multiple of ncta" },
     { "Sm90_tma_load_multicast_2d",
       "T=bf16, ncta=2, size0=256, size1=64, cta_stride=1, smem_box=(128, 64)",
       "T=bf16, ncta=2, size0=256, size1=64, cta_stride=1, smem_box=(256, 64)",
       "divided by ncta" },
     { "Sm90_tma_load_multicast_3d",
-      "T=bf16, ncta=2, size0=4, size1=8, size2=64, cta_stride=2, smem_box=(2, 8, 64)",
-      "T=bf16, ncta=2, size0=4, size1=8, size2=64, cta_stride=0, smem_box=(2, 8, 64)",
+      "T=bf16, ncta=2, size0=4, size1=8, size2=64, cta_stride=2, smem_box=(2, "
+      "8, 64)",
+      "T=bf16, ncta=2, size0=4, size1=8, size2=64, cta_stride=0, smem_box=(2, "
+      "8, 64)",
       "cta_stride" },
     { "Sm90_tma_load_multicast_4d",
-      "T=bf16, ncta=1, size0=4, size1=8, size2=2, size3=64, cta_stride=1, smem_box=(4, 8, 2, 64)",
-      "T=bf16, ncta=0, size0=4, size1=8, size2=2, size3=64, cta_stride=1, smem_box=(4, 8, 2, 64)",
+      "T=bf16, ncta=1, size0=4, size1=8, size2=2, size3=64, cta_stride=1, "
+      "smem_box=(4, 8, 2, 64)",
+      "T=bf16, ncta=0, size0=4, size1=8, size2=2, size3=64, cta_stride=1, "
+      "smem_box=(4, 8, 2, 64)",
       "multiple of ncta" },
     { "Sm90_tma_load_multicast_5d",
-      "T=bf16, ncta=4, size0=4, size1=2, size2=2, size3=2, size4=64, cta_stride=1, "
+      "T=bf16, ncta=4, size0=4, size1=2, size2=2, size3=2, size4=64, "
+      "cta_stride=1, "
       "smem_box=(1, 2, 2, 2, 64)",
-      "T=bf16, ncta=4, size0=4, size1=2, size2=2, size3=2, size4=64, cta_stride=1, "
-      "smem_box=(4, 2, 2, 2, 64)", "smem_box" },
+      "T=bf16, ncta=4, size0=4, size1=2, size2=2, size3=2, size4=64, "
+      "cta_stride=1, "
+      "smem_box=(4, 2, 2, 2, 64)",
+      "smem_box" },
     { "Sm90_tma_store_1d", "T=f32, size0=64, smem_box=(64, ), swizzle=0",
       "T=f32, size0=64, smem_box=(64, ), swizzle=16", "swizzle" },
     { "Sm90_tma_store_2d", "T=bf16, size0=128, size1=64, smem_box=(128, 64)",
       "T=bf16, size0=128, size1=64, smem_box=64", "kind tuple" },
-    { "Sm90_tma_store_3d", "T=bf16, size0=1, size1=128, size2=64, smem_box=(1, 128, 64)",
+    { "Sm90_tma_store_3d",
+      "T=bf16, size0=1, size1=128, size2=64, smem_box=(1, 128, 64)",
       "T=bf16, size0=1, size1=128, size2=64", "'smem_box' is missing" },
     { "Sm90_tma_store_4d",
       "T=bf16, size0=1, size1=1, size2=128, size3=64, smem_box=(1, 1, 128, 64)",
-      "T=bf16, size0=1, size1=1, size2=128, size3=64, smem_box=(1, 1, 64, 64)", "smem_box" },
+      "T=bf16, size0=1, size1=1, size2=128, size3=64, smem_box=(1, 1, 64, 64)",
+      "smem_box" },
     { "Sm90_tma_store_5d",
-      "T=bf16, size0=1, size1=1, size2=1, size3=128, size4=64, smem_box=(1, 1, 1, 128, 64)",
-      "T=bf16, size0=1, size1=1, size2=1, size3=128, size4=64, smem_box=(1, 1, 1, 64, 64)",
+      "T=bf16, size0=1, size1=1, size2=1, size3=128, size4=64, smem_box=(1, 1, "
+      "1, 128, 64)",
+      "T=bf16, size0=1, size1=1, size2=1, size3=128, size4=64, smem_box=(1, 1, "
+      "1, 64, 64)",
       "smem_box" },
     { "Sm90_tma_reduce_add_1d", "T=f32, size0=64, smem_box=(64, )",
       "T=e4m3, size0=64, smem_box=(64, )", "a bulk reduction adds" },
     { "Sm90_tma_reduce_add_2d", "T=f32, size0=64, size1=32, smem_box=(64, 32)",
       "T=i8, size0=64, size1=32, smem_box=(64, 32)", "a bulk reduction adds" },
-    { "Sm90_tma_reduce_add_3d", "T=f32, size0=1, size1=64, size2=32, smem_box=(1, 64, 32)",
+    { "Sm90_tma_reduce_add_3d",
+      "T=f32, size0=1, size1=64, size2=32, smem_box=(1, 64, 32)",
       "T=f32, size0=1, size1=64, size2=32, smem_box=(1, 32, 64)", "smem_box" },
     { "Sm90_tma_reduce_add_4d",
       "T=f32, size0=1, size1=1, size2=64, size3=32, smem_box=(1, 1, 64, 32)",
-      "T=f32, size0=1, size1=1, size2=64, size3=32, smem_box=(1, 1, 32, 64)", "smem_box" },
+      "T=f32, size0=1, size1=1, size2=64, size3=32, smem_box=(1, 1, 32, 64)",
+      "smem_box" },
     { "Sm90_tma_reduce_add_5d",
-      "T=f32, size0=1, size1=1, size2=1, size3=64, size4=32, smem_box=(1, 1, 1, 64, 32)",
-      "T=f32, size0=1, size1=1, size2=1, size3=64, size4=32, smem_box=(1, 1, 1, 32, 64)",
+      "T=f32, size0=1, size1=1, size2=1, size3=64, size4=32, smem_box=(1, 1, "
+      "1, 64, 32)",
+      "T=f32, size0=1, size1=1, size2=1, size3=64, size4=32, smem_box=(1, 1, "
+      "1, 32, 64)",
       "smem_box" },
     { "Sm90_tk_mma_row_col", "D=f32, A=bf16, B=bf16, N=256, K=64, swizzle=128",
       "D=f32, A=bf16, B=bf16, N=256, K=24", "32 bytes" },
@@ -159,39 +183,59 @@ static const Row instr_rows[] = {
     { "Sm90_tk_mma_col_row", "D=f32, A=f16, B=f16, N64=2, K=16",
       "D=i32, A=f16, B=f16, N64=2, K=16", "D of wgmma is f16 or f32" },
     { "Sm90_tk_zero_scale_d", "D=f32, N=256", "D=bf16, N=256", "f16 or f32" },
-    { "cuda_tk_store_rs_cols", "dst=bf16, src=f32, rows=16, outer_cols=2, col0=64",
-      "dst=bf16, src=f32, rows=16, outer_cols=2, col0=8", "col0 is a multiple" },
-    { "cuda_tk_store_rs_inner_cols_8", "dst=f32, src=f32, rows=16, outer_cols=2",
+    { "cuda_tk_store_rs_cols",
+      "dst=bf16, src=f32, rows=16, outer_cols=2, col0=64",
+      "dst=bf16, src=f32, rows=16, outer_cols=2, col0=8",
+      "col0 is a multiple" },
+    { "cuda_tk_store_rs_inner_cols_8",
+      "dst=f32, src=f32, rows=16, outer_cols=2",
       "dst=f32, src=f32, rows=32, outer_cols=2", "16 rows" },
-    { "cuda_tk_store_rs_inner_cols_16", "dst=bf16, src=f32, rows=16, outer_cols=2",
-      "dst=bf16, src=f32, rows=16", "'outer_cols' is missing" },
-    { "cuda_tk_store_rs_inner_cols_32", "dst=bf16, src=f32, rows=16, outer_cols=2",
+    { "cuda_tk_store_rs_inner_cols_16",
+      "dst=bf16, src=f32, rows=16, outer_cols=2", "dst=bf16, src=f32, rows=16",
+      "'outer_cols' is missing" },
+    { "cuda_tk_store_rs_inner_cols_32",
+      "dst=bf16, src=f32, rows=16, outer_cols=2",
       "dst=f64, src=f32, rows=16, outer_cols=2", "swizzle of shared memory" },
-    { "cuda_tk_store_rs_inner_cols_64", "dst=bf16, src=f32, rows=16, outer_cols=4",
+    { "cuda_tk_store_rs_inner_cols_64",
+      "dst=bf16, src=f32, rows=16, outer_cols=4",
       "dst=bf16, src=f32, rows=16, outer_cols=0", "multiple of 16|outer_cols" },
-    { "cuda_tk_store_rs_inner_cols_128", "dst=e4m3, src=f32, rows=16, outer_cols=1",
+    { "cuda_tk_store_rs_inner_cols_128",
+      "dst=e4m3, src=f32, rows=16, outer_cols=1",
       "dst=bf16, src=f32, rows=16, outer_cols=1", "swizzle of shared memory" },
     { "cuda_tk_load_rs_inner_cols_8", "dst=f32, src=f32, rows=16, outer_cols=2",
       "dst=f32, src=f32, rows=16, outer_cols=1", "multiple of 16" },
-    { "cuda_tk_load_rs_inner_cols_16", "dst=f32, src=bf16, rows=16, outer_cols=2",
+    { "cuda_tk_load_rs_inner_cols_16",
+      "dst=f32, src=bf16, rows=16, outer_cols=2",
       "dst=f32, src=bf16, rows=8, outer_cols=2", "16 rows" },
-    { "cuda_tk_load_rs_inner_cols_32", "dst=f32, src=bf16, rows=16, outer_cols=2",
+    { "cuda_tk_load_rs_inner_cols_32",
+      "dst=f32, src=bf16, rows=16, outer_cols=2",
       "dst=f32, src=bf16, rows=16, outer_cols='a'", "kind int" },
-    { "cuda_tk_load_rs_inner_cols_64", "dst=f32, src=bf16, rows=16, outer_cols=2",
-      "dst=f32, src=bf16, rows=16, outer_cols=2, cols=1", "no template argument 'cols'" },
-    { "cuda_tk_load_rs_inner_cols_128", "dst=f32, src=e5m2, rows=16, outer_cols=2",
+    { "cuda_tk_load_rs_inner_cols_64",
+      "dst=f32, src=bf16, rows=16, outer_cols=2",
+      "dst=f32, src=bf16, rows=16, outer_cols=2, cols=1",
+      "no template argument 'cols'" },
+    { "cuda_tk_load_rs_inner_cols_128",
+      "dst=f32, src=e5m2, rows=16, outer_cols=2",
       "dst=f32, src=bf16, rows=16, outer_cols=2", "swizzle of shared memory" },
-#define COPY(n)                                                             \
+#define COPY(n)                                                              \
     { "cudaMemcpyAsync_htod_" n "d", "dst=f32, src=f32", "dst=f32, src=f16", \
-      "precision" },                                                        \
-    { "cudaMemcpyAsync_dtoh_" n "d", "T=f32", "", "'T' is missing" },       \
-    { "cudaMemsetAsync0_" n "d", "dst=f32", "dst=4", "kind type" }
-    COPY("1"), COPY("2"), COPY("3"), COPY("4"), COPY("5"),
+      "precision" },                                                         \
+        { "cudaMemcpyAsync_dtoh_" n "d", "T=f32", "", "'T' is missing" },    \
+    {                                                                        \
+        "cudaMemsetAsync0_" n "d", "dst=f32", "dst=4", "kind type"           \
+    }
+    COPY("1"),
+    COPY("2"),
+    COPY("3"),
+    COPY("4"),
+    COPY("5"),
     { "cuda_warp_broadcast_sync_1d", "T=f32", "T=f32, size0=16", "32 threads" },
-    { "cuda_warp_broadcast_sync_2d", "T=i32, size0=8, size1=4", "T=f64, size0=8, size1=4",
-      "32 bits" },
-    { "cuda_shfl_xor_sync_1d", "T=f32, laneMask=4", "T=f32, laneMask=3", "power of two" },
-    { "cuda_shfl_xor_sync_sum_1d", "laneMask=16", "laneMask=32", "power of two" },
+    { "cuda_warp_broadcast_sync_2d", "T=i32, size0=8, size1=4",
+      "T=f64, size0=8, size1=4", "32 bits" },
+    { "cuda_shfl_xor_sync_1d", "T=f32, laneMask=4", "T=f32, laneMask=3",
+      "power of two" },
+    { "cuda_shfl_xor_sync_sum_1d", "laneMask=16", "laneMask=32",
+      "power of two" },
 };
 enum { N_INSTR = sizeof instr_rows / sizeof *instr_rows };
 
@@ -266,7 +310,7 @@ Test(lib, every_instruction_has_a_row)
     close_fixture(&f);
 }
 
-/* ---- what an instance says ---------------------------------------------------------- */
+/* ---- what an instance says --------------------------------------------- */
 
 static const InstrParam *param(const Instr *in, const char *name)
 {
@@ -307,11 +351,14 @@ Test(lib, cp_async_is_described)
     cr_expect_eq(dst->bytes, 16);
     cr_expect_eq(dst->shape[0], 4);
     cr_expect_eq(in->n_ptx, 2);
-    cr_expect_str_eq(ptx_text(&f, in, 0), "cp.async.cg.shared.global [<dst:-1>], [<src:-1>], 16;");
-    cr_expect_str_eq(ptx_text(&f, in, 1), "cp.async.ca.shared.global [<dst:-1>], [<src:-1>], 16;");
+    cr_expect_str_eq(ptx_text(&f, in, 0),
+                     "cp.async.cg.shared.global [<dst:-1>], [<src:-1>], 16;");
+    cr_expect_str_eq(ptx_text(&f, in, 1),
+                     "cp.async.ca.shared.global [<dst:-1>], [<src:-1>], 16;");
     in = instance(&f, "Sm80_cp_async_1d", "T=f32, size0=2");
     cr_expect_eq(in->n_ptx, 1);
-    cr_expect_str_eq(ptx_text(&f, in, 0), "cp.async.ca.shared.global [<dst:-1>], [<src:-1>], 8;");
+    cr_expect_str_eq(ptx_text(&f, in, 0),
+                     "cp.async.ca.shared.global [<dst:-1>], [<src:-1>], 8;");
     cr_expect_str_eq(in->scope, "cuda");
     cr_expect_eq(in->trailing_mechanism, NULL);
     close_fixture(&f);
@@ -320,7 +367,8 @@ Test(lib, cp_async_is_described)
 Test(lib, mma_is_described)
 {
     Fixture f = open_fixture();
-    const Instr *in = instance(&f, "Sm80_mma_m16n8", "D=f32, A=f16, B=f16, K_pack=2");
+    const Instr *in =
+        instance(&f, "Sm80_mma_m16n8", "D=f32, A=f16, B=f16, K_pack=2");
     cr_assert(in);
     cr_expect_eq(param(in, "D")->flags & ACC_REDUCE, ACC_REDUCE);
     cr_expect(!param(in, "D")->write_only);
@@ -335,9 +383,10 @@ Test(lib, mma_is_described)
 Test(lib, multicast_is_described)
 {
     Fixture f = open_fixture();
-    const Instr *in = instance(&f, "Sm90_tma_load_multicast_2d",
-                               "dst=bf16, src=bf16, ncta=2, size0=256, size1=64, "
-                               "cta_stride=1, smem_box=(128, 64), swizzle=128");
+    const Instr *in =
+        instance(&f, "Sm90_tma_load_multicast_2d",
+                 "dst=bf16, src=bf16, ncta=2, size0=256, size1=64, "
+                 "cta_stride=1, smem_box=(128, 64), swizzle=128");
     cr_assert(in);
     const InstrParam *dst = param(in, "dst"), *src = param(in, "src");
     cr_expect_eq(dst->rank, 3);
@@ -361,10 +410,11 @@ Test(lib, multicast_is_described)
 Test(lib, wgmma_is_described)
 {
     Fixture f = open_fixture();
-    const Instr *in = instance(&f, "Sm90_tk_mma_row_col",
-                               "D=f32, A=bf16, B=bf16, N=256, K=64, swizzle=128");
-    const Instr *tf32 = instance(&f, "Sm90_tk_mma_row_col",
-                                 "D=f32, A=f32, B=f32, N=256, K=32");
+    const Instr *in =
+        instance(&f, "Sm90_tk_mma_row_col",
+                 "D=f32, A=bf16, B=bf16, N=256, K=64, swizzle=128");
+    const Instr *tf32 =
+        instance(&f, "Sm90_tk_mma_row_col", "D=f32, A=f32, B=f32, N=256, K=32");
     cr_assert(in && tf32);
     cr_expect_eq(param(in, "D")->n_distributed, 1);
     cr_expect(!param(in, "D")->out_of_order && param(in, "A")->out_of_order);
@@ -389,7 +439,8 @@ Test(lib, wgmma_is_described)
 Test(lib, host_copies_are_described)
 {
     Fixture f = open_fixture();
-    const Instr *in = instance(&f, "cudaMemcpyAsync_htod_2d", "dst=f32, src=f32");
+    const Instr *in =
+        instance(&f, "cudaMemcpyAsync_htod_2d", "dst=f32, src=f32");
     cr_assert(in);
     cr_expect_eq(in->n_params, 4);
     cr_expect(in->params[0].is_index && in->params[1].is_index);
@@ -399,7 +450,7 @@ Test(lib, host_copies_are_described)
     close_fixture(&f);
 }
 
-/* ---- memories, units, timelines ----------------------------------------------------------- */
+/* ---- memories, units, timelines ---------------------------------------- */
 
 static const Mem *memory(Fixture *f, const char *name, const char *args)
 {
@@ -419,7 +470,8 @@ static const Row memory_rows[] = {
     { "CudaSmemLinear", "", "1", "more arguments" },
     { "Sm90_SmemSwizzled", "64", "16", "32, 64 or 128" },
     { "Sm90_tensorMap", "128, 128, 64", "128", "1 to 5 dimensions" },
-    { "Sm90_tensorMap", "0, 1, 2, 3, 4, 5", "0, 1, 2, 3, 4, 5, 6", "1 to 5 dimensions" },
+    { "Sm90_tensorMap", "0, 1, 2, 3, 4, 5", "0, 1, 2, 3, 4, 5, 6",
+      "1 to 5 dimensions" },
     { "CudaRmem", "", "1", "more arguments" },
     { "CudaRmemLinear", "", "1", "more arguments" },
     { "CudaRmemUniform", "64", "0", "at least 1 thread" },
@@ -427,7 +479,8 @@ static const Row memory_rows[] = {
     { "Sm80_RmemMatrixD", "16, 8", "16, 16", "16 x 8" },
     { "CudaTkWarpTileAny", "", "1", "more arguments" },
     { "CudaTkWarpTile", "16, 32", "16, 24", "multiple of 16" },
-    { "CudaTkWarpTile", "16, 32, layout='col'", "16, 32, 'up'", "'row' or 'col'" },
+    { "CudaTkWarpTile", "16, 32, layout='col'", "16, 32, 'up'",
+      "'row' or 'col'" },
     { "CudaTkWarpVec", "64, 'ortho'", "64, 'all'", "layout of a vector" },
     { "Sm90_TkRmemTileA", "64", "8", "multiple of 16" },
     { "Sm90_TkRmemTileD", "256", "512", "up to 256" },
@@ -584,7 +637,8 @@ Test(lib, timelines_include_each_other)
 {
     const SyncTimeline *order = sync_timeline_find("cuda_in_order");
     const SyncTimeline *temporal = sync_timeline_find("cuda_temporal");
-    const SyncTimeline *both = sync_timeline_find("cuda_generic_and_async_proxy");
+    const SyncTimeline *both =
+        sync_timeline_find("cuda_generic_and_async_proxy");
     const SyncTimeline *cp = sync_timeline_find("Sm80_cp_async");
     const SyncTimeline *generic = sync_timeline_find("Sm80_generic");
     cr_assert(order && temporal && both && cp && generic);
@@ -598,12 +652,12 @@ Test(lib, timelines_include_each_other)
     cr_expect(instr_timeline_known("wgmma_async_instr"));
     cr_expect(!instr_timeline_known("wgmma_async"));
     uint32_t initial, extended;
-    cr_expect(qual_family_lookup("ram", "Sm80_cp_async_instr", &initial,
-                                 &extended));
+    cr_expect(
+        qual_family_lookup("ram", "Sm80_cp_async_instr", &initial, &extended));
     cr_expect_eq(initial, 1u << 5);
     cr_expect_eq(extended, 1u << 5 | 1u << 3);
-    cr_expect(!qual_family_lookup("rmem", "wgmma_async_instr", &initial,
-                                  &extended));
+    cr_expect(
+        !qual_family_lookup("rmem", "wgmma_async_instr", &initial, &extended));
     cr_expect(qual_family_lookup("rmem_wgmma_d", "wgmma_zero_instr", &initial,
                                  &extended));
     cr_expect_eq(extended, 1u << 11 | 1u << 9);
