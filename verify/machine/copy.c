@@ -32,6 +32,11 @@ Effect *effect_new(Machine *mc, EffectKind kind, Warp *w, const Op *op,
     e->lanes = lanes;
     e->bar_at = -1;
     e->priority = machine_random(mc);
+    StrBuf at = { 0 };
+    print_iterators(&at, w);
+    e->iterators = at.data ? at.data : calloc(1, 1);
+    if (!e->iterators)
+        panic("effect_new: out of memory");
     e->place = mc->n_effects;
     mc->effects[mc->n_effects++] = e;
     MachineEvent ev = { .kind = MEV_issue, .op = op, .effect = e->number,
@@ -57,6 +62,7 @@ void effect_finish(Machine *mc, Effect *e)
     mc->effects[e->place] = last;
     last->place = e->place;
     lane_calls_free(e);
+    free(e->iterators);
     free(e->data);
     free(e->targets);
     free(e);
@@ -92,7 +98,7 @@ bool effect_ready(const Effect *e)
     return e->kind != EFFECT_cp_arrive || !earlier_cp(e);
 }
 
-bool effect_step(Machine *mc, Effect *e)
+static bool step(Machine *mc, Effect *e)
 {
     switch (e->kind) {
     case EFFECT_load:
@@ -110,6 +116,14 @@ bool effect_step(Machine *mc, Effect *e)
     }
     }
     return false;
+}
+
+bool effect_step(Machine *mc, Effect *e)
+{
+    mc->stepping = e;
+    bool ok = step(mc, e);
+    mc->stepping = NULL;
+    return ok;
 }
 
 /* ---- issue ---------------------------------------------------------------------------------- */

@@ -27,9 +27,14 @@ typedef struct CallArg {
     Tensor *temp;
 } CallArg;
 
+/* The threads of one execution: `threads` lanes from `lane` on, `pitch` apart. */
+typedef struct LaneGroup {
+    unsigned lane, threads, pitch;
+} LaneGroup;
+
 struct LaneCall {
-    unsigned n, lane;
-    bool warp; /* for all lanes at once */
+    unsigned n;
+    LaneGroup group;
     CallArg *args;
 };
 
@@ -96,10 +101,10 @@ static bool bind_operand(Warp *w, const Op *op, unsigned i, unsigned lane,
     return false;
 }
 
-static bool bind_call(Warp *w, const Op *op, const Instr *in, unsigned lane,
-                      bool warp, struct LaneCall *c)
+static bool bind_call(Warp *w, const Op *op, const Instr *in, LaneGroup group,
+                      struct LaneCall *c)
 {
-    *c = (struct LaneCall){ .n = in->n_params, .lane = lane, .warp = warp };
+    *c = (struct LaneCall){ .n = in->n_params, .group = group };
     if (op->n_operands != in->n_params)
         return instr_fail(w, op, "the call does not give each parameter of "
                                  "the instruction");
@@ -108,7 +113,7 @@ static bool bind_call(Warp *w, const Op *op, const Instr *in, unsigned lane,
         panic("bind_call: out of memory");
     for (unsigned i = 0; i < c->n; i++) {
         c->args[i].param = &in->params[i];
-        if (!bind_operand(w, op, i, lane, &c->args[i]))
+        if (!bind_operand(w, op, i, group.lane, &c->args[i]))
             return false;
     }
     return true;
@@ -138,7 +143,7 @@ static bool register_of(Warp *w, const struct LaneCall *c, const CallArg *a,
     const MemRef *ref = a->reg->type->mem ? a->reg->type->mem : a->param->mem;
     const Mem *mem = w->machine->m->lib && ref
                          ? lib_mem_find(w->machine->m->lib, ref) : NULL;
-    *lane = c->lane;
+    *lane = c->group.lane;
     *slot = e;
     if (mem && mem->map_thread) {
         const TileMap *map = tile_map(w->machine, w, a->op, ref);
@@ -151,15 +156,16 @@ static bool register_of(Warp *w, const struct LaneCall *c, const CallArg *a,
         *slot = map->slot[e];
         return true;
     }
-    if (!c->warp)
+    if (c->group.threads == 1)
         return true;
     int64_t rest = 1;
     for (unsigned d = a->param->n_distributed; d < a->n_dims; d++)
         rest *= a->len[d];
-    *lane = (unsigned)(e / rest);
+    *lane += (unsigned)(e / rest) * c->group.pitch;
     *slot = e % rest;
-    return *lane < WARP_LANES ||
-           instr_fail(w, a->op, "an operand is spread over more than a warp");
+    return e / rest < c->group.threads ||
+           instr_fail(w, a->op, "an operand is spread over more threads than "
+                                "the instruction's unit has");
 }
 
 static bool gather_register(Warp *w, const struct LaneCall *c, CallArg *a)
@@ -198,7 +204,7 @@ static bool element_place(Warp *w, const struct LaneCall *c, const CallArg *a,
         index[a->dim[d]] += e % a->len[d];
         e /= a->len[d];
     }
-    return place_at(w, a->op, a->obj, index, c->lane, p);
+    return place_at(w, a->op, a->obj, index, c->group.lane, p);
 }
 
 static bool gather_memory(Warp *w, const struct LaneCall *c, CallArg *a)
@@ -210,10 +216,10 @@ static bool gather_memory(Warp *w, const struct LaneCall *c, CallArg *a)
             return false;
         if (!place_written(&p))
             continue;
-        if (!place_read(w, a->op, &p, c->lane, &x))
+        if (!place_read(w, a->op, &p, c->group.lane, &x))
             return false;
         tensor_set(a->temp, e, x);
-        place_event(w, a->op, &p, 1u << c->lane, false);
+        place_event(w, a->op, &p, 1u << c->group.lane, false);
     }
     return true;
 }
@@ -227,7 +233,7 @@ static bool scatter_memory(Warp *w, const struct LaneCall *c, const CallArg *a)
         if (!element_place(w, c, a, e, &p))
             return false;
         place_write(w, &p, tensor_get(a->temp, e));
-        place_event(w, a->op, &p, 1u << c->lane, true);
+        place_event(w, a->op, &p, 1u << c->group.lane, true);
     }
     return true;
 }
@@ -337,11 +343,11 @@ static bool scatter_call(Warp *w, const Op *op, struct LaneCall *c, bool first)
     return true;
 }
 
-static bool call_now(Warp *w, const Op *op, const Instr *in, unsigned lane,
-                     bool warp, bool first)
+static bool call_now(Warp *w, const Op *op, const Instr *in, LaneGroup group,
+                     bool first)
 {
     struct LaneCall c;
-    bool ok = bind_call(w, op, in, lane, warp, &c) && gather_call(w, &c) &&
+    bool ok = bind_call(w, op, in, group, &c) && gather_call(w, &c) &&
               run_call(w, op, in, &c) && scatter_call(w, op, &c, first);
     free_call(&c);
     return ok;
@@ -358,7 +364,7 @@ static bool start_cp_async(Warp *w, const Op *op, const Instr *in,
     FOR_LANES(l, mask)
     {
         e->group[l] = w->cp.open[l];
-        if (!bind_call(w, op, in, l, false, &e->calls[l]))
+        if (!bind_call(w, op, in, (LaneGroup){ l, 1, 1 }, &e->calls[l]))
             return false;
     }
     return true;
@@ -381,42 +387,69 @@ bool cp_async_step(Machine *mc, Effect *e)
     return true;
 }
 
-/* Threads of the instruction's unit: 1 or 32; 0 for others. */
-static unsigned unit_threads(const Instr *in)
+/* The lanes that execute an instruction together: one, `threads` side by side,
+ * or some a pitch apart. False for other units. */
+static bool unit_lanes(const Instr *in, LaneGroup *out)
 {
     const UnitRef *u = in->unit;
-    if (!u || (!strcmp(u->name, "cuda_thread") && u->scale == 1))
-        return 1;
-    bool warp = (!strcmp(u->name, "cuda_warp") && u->scale == 1) ||
-                (!strcmp(u->name, "cuda_thread") && u->scale == WARP_LANES);
-    return warp ? WARP_LANES : 0;
+    *out = (LaneGroup){ 0, 1, 1 };
+    if (!u)
+        return true;
+    int64_t n = u->scale;
+    if (!strcmp(u->name, "cuda_warp"))
+        n *= WARP_LANES;
+    else if (!strcmp(u->name, "cuda_threads_strided") && u->n_params == 2 &&
+             u->params[0].i == 1)
+        out->pitch = (unsigned)u->params[1].i;
+    else if (strcmp(u->name, "cuda_thread"))
+        return false;
+    out->threads = (unsigned)n;
+    return n >= 1 && n <= WARP_LANES && WARP_LANES % n == 0 &&
+           out->pitch >= 1 && WARP_LANES % (n * out->pitch) == 0;
+}
+
+static uint32_t group_mask(LaneGroup g)
+{
+    uint32_t mask = 0;
+    for (unsigned i = 0; i < g.threads; i++)
+        mask |= 1u << (g.lane + i * g.pitch);
+    return mask;
+}
+
+/* Runs the instruction for each group of lanes of the mask. */
+static bool call_groups(Warp *w, const Op *op, const Instr *in, LaneGroup g,
+                        uint32_t mask)
+{
+    bool first = true;
+    for (g.lane = 0; g.lane < WARP_LANES; g.lane++) {
+        bool leads = g.lane / g.pitch % g.threads == 0;
+        uint32_t lanes = leads ? group_mask(g) : 0;
+        if (!(lanes & mask))
+            continue;
+        if ((lanes & mask) != lanes)
+            return instr_fail(w, op, "some threads of the instruction's unit "
+                                     "do not come here");
+        if (!call_now(w, op, in, g, first))
+            return false;
+        first = false;
+    }
+    return true;
 }
 
 Step exec_instr(Warp *w, const Op *op, uint32_t mask)
 {
     const Instr *in = op_instr(w->machine->m, op);
+    LaneGroup g;
     if (!in) {
         w->machine->failed = true;
         return STEP_failed;
     }
-    unsigned threads = unit_threads(in);
-    bool ok = true;
-    if (threads == 0 || (threads == WARP_LANES && mask != ALL_LANES)) {
-        instr_fail(w, op, threads ? "all 32 lanes must take part in an "
-                                    "instruction of a warp"
-                                  : "the machine runs instructions of a thread "
-                                    "or a warp; this one has another unit");
+    if (!unit_lanes(in, &g)) {
+        instr_fail(w, op, "the machine runs instructions of one warp's "
+                          "threads; this one has another unit");
         return STEP_failed;
     }
     if (in->timeline && !strcmp(in->timeline, "Sm80_cp_async_instr"))
         return start_cp_async(w, op, in, mask) ? STEP_next : STEP_failed;
-    if (threads == WARP_LANES)
-        return call_now(w, op, in, 0, true, true) ? STEP_next : STEP_failed;
-    bool first = true;
-    FOR_LANES(l, mask)
-    {
-        ok = ok && call_now(w, op, in, l, false, first);
-        first = false;
-    }
-    return ok ? STEP_next : STEP_failed;
+    return call_groups(w, op, in, g, mask) ? STEP_next : STEP_failed;
 }

@@ -16,7 +16,7 @@ void print_op_name(StrBuf *out, const Op *op)
     strbuf_addf(out, "%s.%s", i->dialect, i->text ? i->text : i->name);
 }
 
-static void add_iterators(StrBuf *out, const Warp *w)
+void print_iterators(StrBuf *out, const Warp *w)
 {
     const ExprCtx *x = w->machine->m->exprs;
     for (unsigned d = 0; d < w->depth; d++) {
@@ -59,7 +59,10 @@ bool machine_fail(Machine *mc, const Warp *w, uint32_t lanes, const Op *op,
         add_lanes(&at, lanes);
         if (w->role)
             strbuf_addf(&at, ", role %s", w->role);
-        add_iterators(&at, w);
+        if (mc->stepping)
+            strbuf_add(&at, mc->stepping->iterators);
+        else
+            print_iterators(&at, w);
         diag_witness(mc->ctx, d, "%s", strbuf_text(&at));
     }
     strbuf_free(&text);

@@ -215,6 +215,7 @@ struct Effect {
     bool source_read;
     uint64_t priority; /* of the schedule */
     size_t place; /* in the machine's list */
+    char *iterators; /* of the warp when it issued it: for messages */
     /* copies */
     const MemObj *map;
     int64_t map_index[BOX_RANK];
@@ -272,6 +273,7 @@ struct Machine {
     Interp *interp;
     Sem sem;
     bool failed;
+    Effect *stepping; /* the effect that an engine works on now */
     uint32_t wants; /* events that somebody listens to */
 };
 
@@ -283,6 +285,8 @@ bool machine_fail(Machine *mc, const Warp *w, uint32_t lanes, const Op *op,
 void machine_emit(Machine *mc, MachineEvent *e);
 MachineAgent warp_agent(const Warp *w, MachineAgentKind kind, uint32_t lanes);
 uint64_t machine_random(Machine *mc);
+/* `, k = 3` for each loop that the warp is in. */
+void print_iterators(StrBuf *out, const Warp *w);
 void print_op_name(StrBuf *out, const Op *op);
 
 /* ---- places (place.c) --------------------------------------------------------------------- */
