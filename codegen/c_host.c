@@ -190,12 +190,12 @@ static bool print_tensor_map(CPrinter *p, const Op *op)
     c_line(p, "exo_tensor_map %s;", name);
     c_line(p, "{");
     c_open(p);
-    c_line(p, "const int64_t dims[] = {%s};", dims);
-    c_line(p, "const int64_t strides[] = {%s};", strides);
-    c_line(p, "const uint32_t box[] = {%s};", box);
+    c_line(p, "const int64_t exo_dims[] = {%s};", dims);
+    c_line(p, "const int64_t exo_strides[] = {%s};", strides);
+    c_line(p, "const uint32_t exo_box[] = {%s};", box);
     c_try(p,
-          "exo_encode(call, &%s, %s, %d, %d, %u, %s, dims, strides, box, "
-          "%lld)",
+          "exo_encode(call, &%s, %s, %d, %d, %u, %s, exo_dims, exo_strides, "
+          "exo_box, %lld)",
           name, c_string(p, base->argument), scalar_info(t->elem)->tensor_map,
           scalar_type_bytes(t->elem), rank, address,
           (long long)t->mem->params[0].i);

@@ -115,7 +115,7 @@ typedef struct Launch {
     CPrinter *p;
     const Op *op;
     const Op *kernel;
-    const char *list; /* "&p0, &p1" */
+    const char *list; /* "&exo_p0, &exo_p1" */
 } Launch;
 
 static void add_param(Launch *l, const char *text)
@@ -128,8 +128,8 @@ static void print_control(Launch *l, unsigned i, const char *text,
                           bool fits, const char *what)
 {
     CPrinter *p = l->p;
-    c_line(p, "uint32_t p%u = (uint32_t)%s;", i, text);
-    add_param(l, c_text(p, "&p%u", i));
+    c_line(p, "uint32_t exo_p%u = (uint32_t)%s;", i, text);
+    add_param(l, c_text(p, "&exo_p%u", i));
     if (fits)
         return;
     p->needs |= NEED_control;
@@ -179,8 +179,8 @@ static bool print_param(Launch *l, unsigned i, const AbiParam *abi)
                                   "the %s", what, device ? "GPU" : "host");
     switch (abi->kind) {
     case ABI_pointer:
-        c_line(p, "uint64_t p%u = %s;", i, place_address(p, &at));
-        add_param(l, c_text(p, "&p%u", i));
+        c_line(p, "uint64_t exo_p%u = %s;", i, place_address(p, &at));
+        add_param(l, c_text(p, "&exo_p%u", i));
         return true;
     case ABI_stride: {
         const char *stride = place_stride(&at, abi->dim);
@@ -244,9 +244,9 @@ bool c_launch(CPrinter *p, const Op *op)
             return false;
     const char *tasks = task_count(p, op, kernel);
     if (params.len)
-        c_line(p, "void *params[] = {%s};", l.list);
+        c_line(p, "void *exo_params[] = {%s};", l.list);
     c_try(p, "exo_launch(call, %d, %s, %s)", kernel_index(p, kernel), tasks,
-          params.len ? "params" : "NULL");
+          params.len ? "exo_params" : "NULL");
     c_close(p);
     return !p->failed;
 }

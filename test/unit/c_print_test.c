@@ -138,7 +138,7 @@ Test(c_print, prints_a_launch)
     expect_in(&p.header,
               "int p(int64_t n, const void *x, void *stream);");
     expect_in(&p.header, "const char *p_last_error(void);");
-    expect_in(&p.source, "exo_launch(call, 0, n, params)");
+    expect_in(&p.source, "exo_launch(call, 0, n, exo_params)");
     expect_in(&p.source, "{\"k\", 0, 64, 1, 0},");
     expect_in(&p.source, "#define EXO_RUNS_ON(cc) ((cc) == 90)");
 }
@@ -614,4 +614,53 @@ Test(c_print, host_ops_run)
     cr_expect_eq(fn(N, 0, true, w, 16, 1, h[0], g, &out, NULL), 6);
     cr_expect(strstr(last_error(), "cuMemcpyDtoDAsync"), "%s", last_error());
     cr_expect_eq(live(), 0);
+}
+
+/* ---- calls ---------------------------------------------------------------- */
+
+/* Names that the printed code uses itself, a window of a window, an element, a
+ * bool and a temporary as arguments. */
+static const char calls[] =
+    "proc @fill(%m: size, %up: bool, %from: index, %w: window<f32, DRAM>[%m], "
+    "%sum: tensor<f32, DRAM>) {\n"
+    "  ctl.for %i in [0, %m) {\n"
+    "    %0 = mem.load %sum[]\n"
+    "    ctl.if %up == 1 and %i >= %from {\n"
+    "      %1 = arith.const {value = 1.0} : f32\n"
+    "      %2 = arith.add %0, %1\n"
+    "      mem.store %sum[], %2\n"
+    "      mem.store %w[%i], %2\n"
+    "    }\n  }\n}\n"
+    "proc @c(%status: size, %exp: tensor<f32, DRAM>[%status, 6, 4], "
+    "%call: tensor<f32, DRAM>) {\n"
+    "  %overflow = mem.alloc : tensor<f32, DRAM>\n"
+    "  %0 = mem.load %call[]\n"
+    "  mem.store %overflow[], %0\n"
+    "  %box = mem.window %exp[1, 2 +: 3, 0 +: 4]\n"
+    "  %dims = mem.window %box[0 +: 3, 1]\n"
+    "  ctl.call @fill(3, %status >= 2, 1 - %status mod 2, %dims[0 +: 3], "
+    "%overflow[])\n"
+    "  ctl.call @fill(2, false, 0, %box[2, 2 +: 2], %call[])\n"
+    "  %1 = mem.load %overflow[]\n"
+    "  mem.store %exp[0, 0, 0], %1\n"
+    "}\n";
+
+typedef int CallsFn(int64_t status, float *exp, float *call);
+
+Test(c_print, calls_pass_windows_and_scalars)
+{
+    static float x[2][6][4];
+    float start = 10;
+    Printed p = print_text("c", calls, 0);
+    void *library = load(&p, "c");
+    FUNCTION(CallsFn *, fn, library, "c");
+    cr_assert_eq(fn(2, x[0][0], &start), 0);
+    for (int i = 0; i < 6; i++)
+        for (int j = 0; j < 4; j++)
+            cr_expect_eq(x[1][i][j], j == 1 && (i == 3 || i == 4)
+                                         ? (float)(i + 8)
+                                         : 0.0f, "%d %d", i, j);
+    cr_expect_eq(x[0][0][0], 12.0f);
+    expect_in(&p.header, "int c_fill(int64_t m, bool up, int64_t from, "
+                         "float *w, int64_t w_stride0, float *sum);");
 }
