@@ -11,6 +11,8 @@
 
 #include <string.h>
 
+#define MAX_FRAG 1024
+
 static LLVMBasicBlockRef new_block(Emit *e, const char *name)
 {
     return LLVMAppendBasicBlockInContext(e->lc, e->fn, name);
@@ -640,11 +642,25 @@ static bool emit_op(Emit *e, Op *op)
     return emit_error(e, op, "has no place in a kernel");
 }
 
+/* No thread has more registers than that. */
+static bool check_results(Emit *e, const Op *op)
+{
+    for (unsigned i = 0; i < op->n_results; i++) {
+        const Type *t = op->results[i]->type;
+        if (t->kind == TK_frag && (t->n < 1 || t->n > MAX_FRAG))
+            return emit_error(e, op,
+                              "must have fragments of 1 to %d elements, but "
+                              "has one of %lld",
+                              MAX_FRAG, (long long)t->n);
+    }
+    return true;
+}
+
 bool emit_block(Emit *e, Block *b)
 {
     for (Op *op = b->first; op; op = op->next) {
         set_location(e, op);
-        if (!emit_op(e, op))
+        if (!check_results(e, op) || !emit_op(e, op))
             return false;
     }
     return true;
