@@ -26,7 +26,8 @@ static bool is_whole(const Access *a, unsigned i)
            a->dims[i].len == a->base->shape[i];
 }
 
-/* Of a tile: points, then distributed intervals, then the tile itself. */
+/* Of a tile: points, then as many intervals as the parameter has dimensions
+ * before the tile, then the tile itself. */
 static void check_packed(ParCheck *c, const Op *op, const Instr *in,
                          const InstrParam *p, const Access *access)
 {
@@ -35,8 +36,9 @@ static void check_packed(ParCheck *c, const Op *op, const Instr *in,
     if (!mem || !mem->packed || a->rank < mem->packed)
         return;
     unsigned first = a->rank - mem->packed, spread = 0;
+    unsigned intervals = p->rank > mem->packed ? p->rank - mem->packed : 0;
     for (unsigned i = 0; i < first; i++) {
-        if (a->dims[i].kind == DIM_point || spread++ < p->n_distributed)
+        if (a->dims[i].kind == DIM_point || spread++ < intervals)
             continue;
         pc_error(c, op, "argument",
                  "argument %s of %s: expected a point "
