@@ -86,6 +86,7 @@ CheckResult check_par(Ctx *ctx, Module *m, Op *proc)
     check_par_memories(&c);
     check_par_maps(&c);
     check_par_args(&c);
+    check_par_layouts(&c);
     check_par_barriers(&c);
     check_par_syncs(&c);
     check_par_solitary(&c);

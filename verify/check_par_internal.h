@@ -36,6 +36,8 @@ void check_par_memories(ParCheck *c);
 void check_par_maps(ParCheck *c);
 /* check_par_args.c: arguments of instructions and calls. */
 void check_par_args(ParCheck *c);
+/* check_par_layout.c: tiles in shared memory that engines read or write. */
+void check_par_layouts(ParCheck *c);
 /* check_par_barrier.c: how each barrier is used. */
 void check_par_barriers(ParCheck *c);
 /* check_par_sync.c: what Fence, Arrive and Await can be lowered to. */

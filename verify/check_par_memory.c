@@ -176,6 +176,24 @@ static void check_ring_access(ParCheck *c, const Op *op, const Access *a)
     diag_fix(c->ctx, d, "index it by a point");
 }
 
+/* A window keeps what is spread over threads as it is. */
+static void check_window(ParCheck *c, const Op *op)
+{
+    const Access *root = access_compose(c->m, op->operands[0].u.access);
+    const ParAlloc *a = par_alloc(c->pi, root->base);
+    for (unsigned i = 0; a && i < a->n_dist; i++) {
+        if (root->dims[i].kind != DIM_interval)
+            continue;
+        Diag *d = pc_error(c, op, "distribution",
+                           "window %s: no interval may stand on distributed "
+                           "dimension idx[%u] of %s",
+                           par_text_value(op->results[0]), i,
+                           par_text_access(c->m, root));
+        diag_fix(c->ctx, d, "index it by the thread iterator");
+        return;
+    }
+}
+
 /* ---- the walk over allocations ------------------------------------------ */
 
 static void check_device_alloc(ParCheck *c, Op *op, const Mem *mem)
@@ -197,6 +215,8 @@ static bool check_alloc(Op *op, void *user)
     for (unsigned i = 0; i < op->n_operands; i++)
         if (op->operands[i].kind == OPND_access && op_has(op, OPT_STMT))
             check_ring_access(c, op, op->operands[i].u.access);
+    if (op->code == OP_mem_window)
+        check_window(c, op);
     if (op->code != OP_mem_alloc)
         return true;
     const Value *v = op->results[0];
