@@ -36,10 +36,19 @@ first_of() {
 cc=$(first_of gcc cc clang-19 clang)
 cxx=$(first_of g++ c++ clang++-19 clang++)
 
-# The C of kernels/$1.exo; answers whether it is there.
+# The source of a library: a shipped kernel, or a program of these tests.
+source_of() {
+    if [ -f "kernels/$1.exo" ]; then
+        echo "kernels/$1.exo"
+    else
+        echo "$programs/$1.exo"
+    fi
+}
+
+# The C of $1.exo; answers whether it is there.
 translated() {
     status=0
-    "$build/bin/exo-translate" "kernels/$1.exo" --to=c -o "$tmp/$1.c" \
+    "$build/bin/exo-translate" "$(source_of "$1")" --to=c -o "$tmp/$1.c" \
         >"$tmp/log" 2>&1 || status=$?
     case $status in
     0)
@@ -59,7 +68,7 @@ translated() {
 }
 
 same_again() {
-    "$build/bin/exo-translate" "kernels/$1.exo" --to=c -o "$tmp/again/$1.c" &&
+    "$build/bin/exo-translate" "$(source_of "$1")" --to=c -o "$tmp/again/$1.c" &&
         cmp "$tmp/$1.c" "$tmp/again/$1.c" && cmp "$tmp/$1.h" "$tmp/again/$1.h"
 }
 
@@ -139,6 +148,14 @@ END
         LD_LIBRARY_PATH= ./none)
 }
 
+run_host_work() {
+    check "host_work: a program links with it" link_program host_work_main \
+        "$programs/host_work_main.c" host_work.c
+    for group in work arguments failures; do
+        check "host_work: $group" "$tmp/host_work_main" "$group"
+    done
+}
+
 run_gemm() {
     check "$1: a program links with it and another" link_program gemm_main \
         -DGEMM="$1" -DGEMM_HEADER="\"$1.h\"" "$programs/gemm_main.c" saxpy.c \
@@ -165,8 +182,8 @@ run_examples() {
 # All libraries in one program, on a real device where there is one.
 run_on_gpu() {
     source=$PWD
-    libraries_of="saxpy transpose gemm_simt_f32 gemm_sm90_bf16 gemm_sm90_f16
-        gemm_sm90_tf32"
+    libraries_of="saxpy transpose host_work gemm_simt_f32 gemm_sm90_bf16
+        gemm_sm90_f16 gemm_sm90_tf32"
     files=
     for kernel in $libraries_of; do
         [ -s "$tmp/$kernel.c" ] || return 0
@@ -194,6 +211,10 @@ if translated saxpy; then
     compiles saxpy
     run_saxpy
     run_examples
+    if translated host_work; then
+        compiles host_work
+        run_host_work
+    fi
     if translated gemm_sm90_bf16; then
         compiles gemm_sm90_bf16
         run_gemm gemm_sm90_bf16

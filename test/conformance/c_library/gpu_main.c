@@ -11,6 +11,7 @@
 #include "gemm_sm90_bf16.h"
 #include "gemm_sm90_f16.h"
 #include "gemm_sm90_tf32.h"
+#include "host_work.h"
 #include "ir/scalar.h"
 #include "saxpy.h"
 #include "transpose.h"
@@ -126,6 +127,30 @@ static void check_transpose(int64_t m, int64_t n)
     tensor_free(&y);
 }
 
+/* x, a window of every second element, gets 3 (s g[k] + h), h a copy of it. */
+static void check_host_work(int64_t n)
+{
+    static const float g[4] = { 1, 2, 3, 4 };
+    Tensor x = tensor_new(TY_f32, 2 * n, 6), h = tensor_new(TY_f32, n, 7);
+    double *expected = malloc((size_t)(2 * n) * sizeof *expected);
+    const char *fault = NULL;
+    float ends = 0;
+    for (int64_t i = 0; i < 2 * n; i++)
+        expected[i] = at(&x, i) + (i % 2 ? 0 : 3 * (2 * 3 + at(&h, i / 2)));
+    if (host_work(n, 2, true, 2.0f, g, address(&x), 2, (float *)h.host, &ends,
+                  NULL))
+        fault = host_work_last_error();
+    for (int64_t i = 0; i < n && !fault; i++)
+        fault = at(&h, i) == expected[2 * i] ? NULL : "a wrong element of h";
+    if (!fault && (double)ends != expected[0] + expected[2 * n - 2])
+        fault = "a wrong sum on the host";
+    verdict("host_work", (int64_t[]){ n, 0, 0 },
+            fault ? fault : compare(&x, expected));
+    free(expected);
+    tensor_free(&x);
+    tensor_free(&h);
+}
+
 typedef int GemmFn(int64_t m, int64_t n, int64_t k, const void *a,
                    const void *b, void *c, void *stream);
 
@@ -173,6 +198,8 @@ int main(void)
     check_saxpy(1);
     check_saxpy(1000);
     check_saxpy((1 << 20) + 3);
+    check_host_work(1);
+    check_host_work(100001);
     check_transpose(1, 1);
     check_transpose(70, 45);
     check_transpose(1000, 513);
