@@ -616,7 +616,7 @@ Test(c_print, host_ops_run)
     cr_expect_eq(live(), 0);
 }
 
-/* ---- calls ---------------------------------------------------------------- */
+/* ---- calls --------------------------------------------------------------- */
 
 /* Names that the printed code uses itself, a window of a window, an element, a
  * bool and a temporary as arguments. */
