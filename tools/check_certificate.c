@@ -40,7 +40,7 @@ static const char *text_at(const json_t *object, const char *key)
     return s ? s : "";
 }
 
-/* ---- making it again ----------------------------------------------------------- */
+/* ---- making it again ---------------------------------------------------- */
 
 static void see_module(void *user, const PassRun *run, unsigned i,
                        const Module *m)
@@ -84,7 +84,7 @@ static ToolStatus make_again(Claims *c, Module **m)
     return ok ? TOOL_done : TOOL_wrong;
 }
 
-/* ---- comparing ------------------------------------------------------------------ */
+/* ---- comparing ---------------------------------------------------------- */
 
 static const CertText *text_named(const Claims *c, const char *name)
 {
@@ -164,7 +164,7 @@ static void compare_level(Claims *c, const char *level)
               EXO_VERSION);
 }
 
-/* ---- the whole --------------------------------------------------------------------- */
+/* ---- the whole ---------------------------------------------------------- */
 
 static json_t *read_certificate(Ctx *ctx, const char *path)
 {

@@ -42,7 +42,7 @@ static bool is_interval(const Tile *t, unsigned i, int64_t *len)
            affine_is_const(t->access->dims[i].len, len);
 }
 
-/* ---- alignment ---------------------------------------------------------------- */
+/* ---- alignment ---------------------------------------------------------- */
 
 /* Bytes from the start of a slot; NULL on overflow. */
 static const Affine *byte_offset(ParCheck *c, const Tile *t)
@@ -79,7 +79,7 @@ static void check_alignment(ParCheck *c, const Tile *t, int64_t alignment)
              (long long)alignment, par_text_value(t->access->base));
 }
 
-/* ---- tensor copies ------------------------------------------------------------- */
+/* ---- tensor copies ------------------------------------------------------ */
 
 static void check_dense(ParCheck *c, const Tile *t)
 {
@@ -105,7 +105,7 @@ static void check_dense(ParCheck *c, const Tile *t)
     check_alignment(c, t, 128);
 }
 
-/* ---- wgmma ---------------------------------------------------------------------- */
+/* ---- wgmma -------------------------------------------------------------- */
 
 static void check_rows(ParCheck *c, const Tile *t)
 {
@@ -128,7 +128,7 @@ static void check_rows(ParCheck *c, const Tile *t)
     check_alignment(c, t, 16);
 }
 
-/* ---- the walk ------------------------------------------------------------------- */
+/* ---- the walk ----------------------------------------------------------- */
 
 static void check_tile(ParCheck *c, Tile *t)
 {
