@@ -513,7 +513,7 @@ Test(c_print, scalars_are_the_interpreters)
     }
 }
 
-/* ---- host ops ------------------------------------------------------------- */
+/* ---- host ops ------------------------------------------------------------ */
 
 static const char host_ops[] =
     "async.kernel @k(%n: size, %b: bool, %w: window<f32, CudaGmemLinear>[%n, 4]"
@@ -616,7 +616,7 @@ Test(c_print, host_ops_run)
     cr_expect_eq(live(), 0);
 }
 
-/* ---- calls --------------------------------------------------------------- */
+/* ---- calls -------------------------------------------------------------- */
 
 /* Names that the printed code uses itself, a window of a window, an element, a
  * bool and a temporary as arguments. */
