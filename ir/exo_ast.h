@@ -217,6 +217,9 @@ typedef struct ExoParser {
 void parser_advance(ExoParser *p);
 bool parser_at(const ExoParser *p, int op);
 bool parser_at_keyword(const ExoParser *p, const char *word);
+bool parser_at_name(const ExoParser *p, const char *word);
+/* Were there so many errors that reading on helps nobody? */
+bool parser_given_up(const ExoParser *p);
 /* Takes the operator or word when it is next. */
 bool parser_take(ExoParser *p, int op);
 bool parser_take_keyword(ExoParser *p, const char *word);
@@ -239,6 +242,8 @@ AstExpr *parse_expr(ExoParser *p);
  * allowed; keywords: name=expr is. */
 bool parse_list(ExoParser *p, int close, bool slices, bool keywords,
                 unsigned *n, AstExpr ***out);
+/* The statements from an indent token to its dedent. */
+AstStmt *parse_indented(ExoParser *p);
 /* NEWLINE INDENT statements DEDENT; NULL for an empty or broken one. */
 AstStmt *parse_block(ExoParser *p, const char *after);
 AstDecl *parse_decl(ExoParser *p);

@@ -62,6 +62,8 @@ Diag *build_error(Build *b, Loc loc, const char *code, const char *fmt, ...)
 
 /* ---- literals, memories, units ----------------------------------------- */
 
+/* A literal as text, for messages. */
+const char *build_param_text(Build *b, const Param *p);
 /* The value of an expression over literals and template parameters. */
 bool build_const(Build *b, const AstExpr *e, Param *out);
 /* The same, and of one kind; what names the thing in the message. */
