@@ -21,8 +21,8 @@ static ToolStatus find_proc(Run *r)
     unsigned n = 0;
     if (name) {
         r->proc = module_symbol(r->m, name);
-        if (r->proc && (r->proc->code == OP_ctl_proc ||
-                        r->proc->code == OP_host_proc))
+        if (r->proc &&
+            (r->proc->code == OP_ctl_proc || r->proc->code == OP_host_proc))
             return TOOL_done;
         diag_error(r->ctx, (Loc){ 0 }, "name", "no procedure '%s' in '%s'",
                    name, r->o->files.data[0]);
@@ -37,7 +37,8 @@ static ToolStatus find_proc(Run *r)
         return TOOL_done;
     diag_error(r->ctx, (Loc){ 0 }, "name",
                "'%s' has %u public procedures, but one is run: name it with "
-               "--proc", r->o->files.data[0], n);
+               "--proc",
+               r->o->files.data[0], n);
     return TOOL_wrong;
 }
 
@@ -49,8 +50,8 @@ static ToolStatus check_options(const Run *r, const char *level)
     if (options_has(r->o, "--ptx") != gpu)
         return options_usage(r->o, gpu ? "--level=gpu needs --ptx=FILE"
                                        : "--ptx needs --level=gpu");
-    if (!async && (options_has(r->o, "--trace") ||
-                   options_has(r->o, "--seeds")))
+    if (!async &&
+        (options_has(r->o, "--trace") || options_has(r->o, "--seeds")))
         return options_usage(r->o, "--trace and --seeds need --level=async");
     if (options_has(r->o, "--schedule")) {
         fprintf(stderr, "exo-run: this build cannot apply schedules\n");
@@ -95,8 +96,9 @@ int main(int argc, char **argv)
         return status;
     const char *path = options_file(&o);
     Run r = { .ctx = ctx_new(), .o = &o };
-    DiagFormat format = strcmp(options_value(&o, "--diagnostics", "text"),
-                               "json") ? DIAG_text : DIAG_json;
+    DiagFormat format =
+        strcmp(options_value(&o, "--diagnostics", "text"), "json") ? DIAG_text
+                                                                   : DIAG_json;
     if (!path) {
         status = TOOL_usage;
     } else if (!diag_format_available(format)) {

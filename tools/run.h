@@ -25,12 +25,12 @@ typedef struct Run {
     Module *lowered; /* async form, or NULL; m itself for an async file */
     Op *host;        /* its host.proc */
     unsigned n;
-    RunArg *args;    /* by the procedure's block arguments */
-    bool exact;      /* integers: results must be the same bits */
+    RunArg *args; /* by the procedure's block arguments */
+    bool exact;   /* integers: results must be the same bits */
     uint64_t seed;
 } Run;
 
-/* ---- arguments: run_args.c --------------------------------------------------- */
+/* ---- arguments: run_args.c ----------------------------------------------- */
 
 /* Makes the arguments from --size, --arg, --in, --fill, --seed. */
 ToolStatus run_make_args(Run *r);
@@ -42,7 +42,7 @@ ToolStatus run_write_outputs(const Run *r, const ProcArg *args);
 /* One line for each output: type, shape, checksum of the bytes. */
 void run_print_outputs(const Run *r, const ProcArg *args);
 
-/* ---- running and comparing: run_levels.c ------------------------------------------ */
+/* ---- running and comparing: run_levels.c --------------------------------- */
 
 /* Puts the async form into r->lowered and r->host. */
 ToolStatus run_lower(Run *r);

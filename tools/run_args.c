@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- how parameters are used ---------------------------------------------------- */
+/* ---- how parameters are used --------------------------------------------- */
 
 /* The parameter of the top-level op whose storage v stands for; NULL when it
  * is another tensor. */
@@ -91,7 +91,7 @@ static RunUse use_of(unsigned flags)
     return flags & (ACC_READ | ACC_REDUCE) ? RUN_both : RUN_output;
 }
 
-/* ---- names on the command line ------------------------------------------------------ */
+/* ---- names on the command line ------------------------------------------- */
 
 /* The value of `name=value` given with an option that repeats, or NULL. */
 static const char *named_value(const Run *r, const char *option,
@@ -158,11 +158,14 @@ static ToolStatus take_controls(Run *r)
     Sizes s = { .r = r, .given = ARENA_ARRAY(r->o->arena, bool, r->n) };
     const char *text = options_value(r->o, "--size", NULL);
     if (text && !options_sizes(text, take_size, &s))
-        return s.unknown
-                   ? options_usage(r->o, "--size: the procedure has no size "
-                                   "'%s'", s.unknown)
-                   : options_usage(r->o, "--size takes NAME=INTEGER,.., not "
-                                   "'%s'", text);
+        return s.unknown ? options_usage(r->o,
+                                         "--size: the procedure has no size "
+                                         "'%s'",
+                                         s.unknown)
+                         : options_usage(r->o,
+                                         "--size takes NAME=INTEGER,.., not "
+                                         "'%s'",
+                                         text);
     for (unsigned i = 0; i < r->n; i++) {
         RunArg *a = &r->args[i];
         const char *v = a->is_tensor ? NULL : named_value(r, "--arg", a->name);
@@ -176,13 +179,15 @@ static ToolStatus take_controls(Run *r)
             s.given[i] = true;
         }
         if (!a->is_tensor && !s.given[i])
-            return options_usage(r->o, "the procedure needs a value for '%s': "
-                                 "give --size %s=N", a->name, a->name);
+            return options_usage(r->o,
+                                 "the procedure needs a value for '%s': "
+                                 "give --size %s=N",
+                                 a->name, a->name);
     }
     return TOOL_done;
 }
 
-/* ---- tensors ------------------------------------------------------------------------ */
+/* ---- tensors ------------------------------------------------------------- */
 
 static ToolStatus read_tensor(const Run *r, RunArg *a, const char *path)
 {
@@ -210,8 +215,10 @@ static ToolStatus scalar_tensor(const Run *r, RunArg *a, const char *text)
     char *end = NULL;
     double x = strtod(text, &end);
     if (end == text || *end || a->tensor->rank)
-        return options_usage(r->o, "--arg %s=%s: a number for a scalar is "
-                             "needed", a->name, text);
+        return options_usage(r->o,
+                             "--arg %s=%s: a number for a scalar is "
+                             "needed",
+                             a->name, text);
     tensor_set(a->tensor, 0, x);
     return TOOL_done;
 }
@@ -225,7 +232,8 @@ static ToolStatus make_tensor(Run *r, unsigned i, const ProcArg *controls,
     if (v->type->elem == TY_R) {
         diag_error(r->ctx, r->proc->loc, "type",
                    "parameter '%s' has the generic type R: give it a number "
-                   "type before running", a->name);
+                   "type before running",
+                   a->name);
         return TOOL_wrong;
     }
     if (!interp_param_extents(r->m, r->proc, i, controls, extent))
@@ -246,8 +254,8 @@ static ToolStatus make_tensor(Run *r, unsigned i, const ProcArg *controls,
         return scalar_tensor(r, a, value);
     if (a->use == RUN_output)
         return TOOL_done;
-    fill_range(fill, t->elem, fill_seed(r->seed, a->name), 0,
-               (size_t)t->count, t->bytes);
+    fill_range(fill, t->elem, fill_seed(r->seed, a->name), 0, (size_t)t->count,
+               t->bytes);
     tensor_set_written(t);
     return TOOL_done;
 }
@@ -267,8 +275,8 @@ ToolStatus run_make_args(Run *r)
     find_uses(r, r->m, r->proc, flags);
     for (unsigned i = 0; i < r->n; i++) {
         const Value *v = b->args[i].value;
-        const char *name = v ? v->name
-                             : var_get(r->m->exprs, b->args[i].var)->name;
+        const char *name =
+            v ? v->name : var_get(r->m->exprs, b->args[i].var)->name;
         r->args[i] = (RunArg){ .name = name ? name : "?",
                                .is_tensor = v != NULL,
                                .use = use_of(flags[i]) };
@@ -310,7 +318,7 @@ void run_free_args(const Run *r, TAKES ProcArg *args)
     free(args);
 }
 
-/* ---- results --------------------------------------------------------------------------- */
+/* ---- results ------------------------------------------------------------- */
 
 ToolStatus run_write_outputs(const Run *r, const ProcArg *args)
 {
@@ -336,8 +344,8 @@ void run_print_outputs(const Run *r, const ProcArg *args)
         printf("%s: %s[", r->args[i].name, scalar_type_name(t->elem));
         for (unsigned d = 0; d < t->rank; d++)
             printf("%s%lld", d ? ", " : "", (long long)t->extent[d]);
-        printf("] %016llx\n", (unsigned long long)hash_bytes(
-                                  HASH_SEED, t->bytes,
-                                  (size_t)t->count * t->elem_bytes));
+        printf("] %016llx\n",
+               (unsigned long long)hash_bytes(
+                   HASH_SEED, t->bytes, (size_t)t->count * t->elem_bytes));
     }
 }

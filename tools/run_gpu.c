@@ -45,7 +45,7 @@ static bool fail_cuda(Gpu *g, Loc loc)
     return false;
 }
 
-/* ---- device memory --------------------------------------------------------------- */
+/* ---- device memory ------------------------------------------------------- */
 
 static bool on_device(const Value *v)
 {
@@ -114,7 +114,7 @@ static void free_gpu(Gpu *g)
     arena_free(g->arena);
 }
 
-/* ---- PTX ----------------------------------------------------------------------------- */
+/* ---- PTX ----------------------------------------------------------------- */
 
 /* The kernel's line `// exo-abi: HASH NAME` must be there with its hash. */
 static bool check_abi(Gpu *g, const Op *op, const Op *kernel)
@@ -144,7 +144,7 @@ static bool check_abi(Gpu *g, const Op *op, const Op *kernel)
     return false;
 }
 
-/* ---- launches --------------------------------------------------------------------------- */
+/* ---- launches ------------------------------------------------------------ */
 
 typedef struct Actual {
     int64_t value;
@@ -160,7 +160,8 @@ static CudaPtr view_address(const Gpu *g, const View *v)
 static bool encode_map(Gpu *g, const Value *param, const View *v, void *out)
 {
     const MemRef *mem = param->type->mem;
-    CudaTensorMapSpec spec = { .type = v->tensor->elem, .rank = (int)v->rank,
+    CudaTensorMapSpec spec = { .type = v->tensor->elem,
+                               .rank = (int)v->rank,
                                .base = view_address(g, v),
                                .l2_promotion = 128 };
     CudaTensorMap map;
@@ -174,8 +175,7 @@ static bool encode_map(Gpu *g, const Value *param, const View *v, void *out)
     for (unsigned d = 0; d < v->rank; d++) {
         unsigned from = v->rank - 1 - d;
         spec.dims[d] = (uint64_t)v->extent[from];
-        spec.strides[d] =
-            (uint64_t)(v->stride[from] * v->tensor->elem_bytes);
+        spec.strides[d] = (uint64_t)(v->stride[from] * v->tensor->elem_bytes);
         spec.box[d] = (uint32_t)mem->params[1 + from].i;
     }
     if (!cuda_tensor_map_encode(g->cuda, &spec, &map, &g->err))
@@ -202,8 +202,9 @@ static bool fill_param(Gpu *g, const Op *kernel, const AbiParam *p,
         return true;
     case ABI_scalar:
     case ABI_array:
-        memcpy(out, a->view.tensor->bytes +
-                        a->view.offset * a->view.tensor->elem_bytes,
+        memcpy(out,
+               a->view.tensor->bytes +
+                   a->view.offset * a->view.tensor->elem_bytes,
                p->bytes);
         return true;
     case ABI_map:
@@ -259,12 +260,13 @@ static bool launch_kernel(Gpu *g, const Op *op, const Op *kernel,
 
 static bool host_launch(Gpu *g, Interp *in, Scope *s, const Op *op)
 {
-    const Op *kernel = module_symbol(g->r->lowered,
-                                     op_attr_str(op, "kernel", ""));
+    const Op *kernel =
+        module_symbol(g->r->lowered, op_attr_str(op, "kernel", ""));
     Actual *a = ARENA_ARRAY(g->arena, Actual, op->n_operands + 1);
     if (!kernel || kernel->code != OP_async_kernel ||
         kernel->blocks[0]->n_args != op->n_operands + ABI_N_COORDS)
-        return interp_fault(in, s, op, "call", "there is no kernel that takes "
+        return interp_fault(in, s, op, "call",
+                            "there is no kernel that takes "
                             "these arguments");
     for (unsigned i = 0; i < op->n_operands; i++) {
         bool ok, c = false;
@@ -285,16 +287,16 @@ static bool host_launch(Gpu *g, Interp *in, Scope *s, const Op *op)
     return launch_kernel(g, op, kernel, a);
 }
 
-/* ---- the other host ops --------------------------------------------------------------------- */
+/* ---- the other host ops -------------------------------------------------- */
 
 static bool host_check(Interp *in, Scope *s, const Op *op)
 {
     bool ok;
     if (!interp_operand_cond(in, s, op, 0, &ok))
         return false;
-    return ok || interp_fault(in, s, op, "precondition",
-                              op_attr_str(op, "message",
-                                          "an argument check failed"));
+    return ok ||
+           interp_fault(in, s, op, "precondition",
+                        op_attr_str(op, "message", "an argument check failed"));
 }
 
 static bool host_map(Interp *in, Scope *s, const Op *op)
@@ -315,7 +317,8 @@ static bool host_alloc(Gpu *g, Interp *in, Scope *s, const Op *op)
         return false;
     Tensor *t = tensor_new(v->name, v->type->elem, v->type->rank, extent);
     if (!t)
-        return interp_fault(in, s, op, "size", "cannot allocate this tensor: "
+        return interp_fault(in, s, op, "size",
+                            "cannot allocate this tensor: "
                             "an extent is negative, or it is too large");
     if (!add_mirror(g, t, true))
         return fail_cuda(g, op->loc);
@@ -358,10 +361,10 @@ static bool host_copy(Gpu *g, Interp *in, Scope *s, const Op *op, bool fill)
         CudaPtr e = view_address(g, &from);
         const unsigned char *source =
             from.tensor->bytes + from.offset * from.tensor->elem_bytes;
-        ok = d && e   ? cuda_copy_device(g->cuda, d, e, bytes, stream, &g->err)
-             : d      ? cuda_copy_in(g->cuda, d, source, bytes, &g->err)
-             : e      ? cuda_copy_out(g->cuda, host, e, bytes, &g->err)
-                      : memmove(host, source, bytes) != NULL;
+        ok = d && e ? cuda_copy_device(g->cuda, d, e, bytes, stream, &g->err)
+             : d    ? cuda_copy_in(g->cuda, d, source, bytes, &g->err)
+             : e    ? cuda_copy_out(g->cuda, host, e, bytes, &g->err)
+                    : memmove(host, source, bytes) != NULL;
     }
     return ok || fail_cuda(g, op->loc);
 }
@@ -397,12 +400,12 @@ ToolStatus run_gpu_probe(Run *r)
     return ok ? TOOL_done : TOOL_missing;
 }
 
-/* ---- the run ----------------------------------------------------------------------------------- */
+/* ---- the run ------------------------------------------------------------- */
 
 static ToolStatus open_gpu(Gpu *g)
 {
-    uint32_t file = ctx_read_source(g->r->ctx,
-                                    options_value(g->r->o, "--ptx", ""));
+    uint32_t file =
+        ctx_read_source(g->r->ctx, options_value(g->r->o, "--ptx", ""));
     size_t n;
     if (!file)
         return TOOL_wrong;
@@ -441,8 +444,9 @@ static ToolStatus bench(Gpu *g)
     for (int i = 1; i < BENCH_ROUNDS; i++)
         least = ms[i] < least ? ms[i] : least;
     printf("time: %.4f ms, the mean of the middle half of %d rounds; least "
-           "%.4f ms; on %s\n", cuda_middle_mean(ms, BENCH_ROUNDS), BENCH_ROUNDS,
-           (double)least, cuda_device(g->cuda)->name);
+           "%.4f ms; on %s\n",
+           cuda_middle_mean(ms, BENCH_ROUNDS), BENCH_ROUNDS, (double)least,
+           cuda_device(g->cuda)->name);
     return TOOL_done;
 }
 
@@ -450,8 +454,8 @@ static ToolStatus run_host(Gpu *g, ProcArg *args)
 {
     Interp *in = interp_new(g->r->lowered);
     InterpOptions o = { .hook = host_op, .hook_user = g };
-    bool ok = make_mirrors(g, args) &&
-              interp_run(in, g->r->host, args, g->r->n, &o);
+    bool ok =
+        make_mirrors(g, args) && interp_run(in, g->r->host, args, g->r->n, &o);
     interp_free(in);
     if (ok && !cuda_sync(g->cuda, &g->err))
         ok = fail_cuda(g, g->r->proc->loc);

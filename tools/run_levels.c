@@ -16,7 +16,7 @@
  * only some tasks: about ten seconds. */
 #define REFERENCE_BUDGET 1e8
 
-/* ---- lowering ------------------------------------------------------------------ */
+/* ---- lowering ------------------------------------------------------------ */
 
 ToolStatus run_lower(Run *r)
 {
@@ -38,11 +38,12 @@ ToolStatus run_lower(Run *r)
         return TOOL_done;
     diag_error(r->ctx, r->proc->loc, "level",
                "procedure '%s' has no device function, so there is no async "
-               "form of it to run; use --level=seq", name);
+               "form of it to run; use --level=seq",
+               name);
     return TOOL_wrong;
 }
 
-/* ---- the reference ------------------------------------------------------------------ */
+/* ---- the reference ------------------------------------------------------- */
 
 static ToolStatus run_interp(Run *r, ProcArg *args, const InterpOptions *o,
                              int64_t *tasks)
@@ -104,7 +105,7 @@ ToolStatus run_reference(Run *r, Reference *out)
     return run_interp(r, out->args, &o, NULL);
 }
 
-/* ---- comparing -------------------------------------------------------------------------- */
+/* ---- comparing ----------------------------------------------------------- */
 
 typedef struct Difference {
     int64_t compared, differ, first;
@@ -144,8 +145,8 @@ static bool is_close(const Tensor *want, const Tensor *got, int64_t i,
     return fabs(a - b) <= ldexp(fabs(a), 1 - man) + ldexp(rms, -12);
 }
 
-static Difference compare_tensor(const Run *r, const Reference *ref,
-                                 unsigned i, const Tensor *got)
+static Difference compare_tensor(const Run *r, const Reference *ref, unsigned i,
+                                 const Tensor *got)
 {
     const Tensor *want = ref->args[i].tensor, *start = r->args[i].tensor;
     Difference d = { .first = -1 };
@@ -153,8 +154,8 @@ static Difference compare_tensor(const Run *r, const Reference *ref,
     if (!exact)
         d.rms = root_mean_square(want);
     for (int64_t e = 0; e < want->count; e++) {
-        bool changed = !same_bits(want, start, e) ||
-                       want->written[e] != start->written[e];
+        bool changed =
+            !same_bits(want, start, e) || want->written[e] != start->written[e];
         if (ref->tasks && !changed)
             continue;
         d.compared++;
@@ -174,25 +175,27 @@ static void report_difference(const Run *r, const Reference *ref, unsigned i,
     const Tensor *want = ref->args[i].tensor;
     StrBuf name = { 0 };
     tensor_print_element(&name, want, d->first);
-    bool poison = scalar_is_poison(got->elem, got->bytes +
-                                                  d->first * got->elem_bytes);
+    bool poison =
+        scalar_is_poison(got->elem, got->bytes + d->first * got->elem_bytes);
     if (!want->written[d->first])
         diag_error(r->ctx, r->proc->loc, "mismatch",
                    "%s: %s was written, but %s leaves it alone; %lld of %lld "
-                   "elements differ", where, strbuf_text(&name), ref->name,
-                   (long long)d->differ, (long long)d->compared);
+                   "elements differ",
+                   where, strbuf_text(&name), ref->name, (long long)d->differ,
+                   (long long)d->compared);
     else if (poison)
         diag_error(r->ctx, r->proc->loc, "mismatch",
                    "%s: %s was not written, but %s gives %g; %lld of %lld "
-                   "elements differ", where, strbuf_text(&name), ref->name,
+                   "elements differ",
+                   where, strbuf_text(&name), ref->name,
                    tensor_get(want, d->first), (long long)d->differ,
                    (long long)d->compared);
     else
         diag_error(r->ctx, r->proc->loc, "mismatch",
                    "%s: %s is %.9g, but %s gives %.9g; %lld of %lld elements "
-                   "differ", where, strbuf_text(&name),
-                   tensor_get(got, d->first), ref->name,
-                   tensor_get(want, d->first), (long long)d->differ,
+                   "differ",
+                   where, strbuf_text(&name), tensor_get(got, d->first),
+                   ref->name, tensor_get(want, d->first), (long long)d->differ,
                    (long long)d->compared);
     strbuf_free(&name);
 }
@@ -223,7 +226,7 @@ ToolStatus run_compare(const Run *r, const Reference *ref, const ProcArg *got,
     return TOOL_done;
 }
 
-/* ---- the levels --------------------------------------------------------------------------- */
+/* ---- the levels ---------------------------------------------------------- */
 
 static ToolStatus finish(const Run *r, const ProcArg *args)
 {
@@ -242,8 +245,7 @@ ToolStatus run_seq(Run *r)
     InterpOptions o = { 0 };
     ToolStatus s = run_interp(r, args, &o, NULL);
     if (!s && options_has(r->o, "--check")) {
-        Reference plain = { .name = "plain loops",
-                            .args = run_copy_args(r) };
+        Reference plain = { .name = "plain loops", .args = run_copy_args(r) };
         o.plain = true;
         s = run_interp(r, plain.args, &o, NULL);
         s = s ? s : run_compare(r, &plain, args, "native loops");
@@ -256,11 +258,11 @@ ToolStatus run_seq(Run *r)
 
 /* Runs one schedule and compares it with ref, or, when ref is still empty,
  * leaves its results there for the next ones. */
-static ToolStatus run_schedule(Run *r, Reference *ref, uint64_t seed,
-                               bool last)
+static ToolStatus run_schedule(Run *r, Reference *ref, uint64_t seed, bool last)
 {
     MachineOptions o = { .clusters = options_int(r->o, "--clusters", 1),
-                         .canonical = seed == 0, .seed = seed };
+                         .canonical = seed == 0,
+                         .seed = seed };
     RunTrace *trace = NULL;
     MachineObserver *observers[1];
     const char *path = options_value(r->o, "--trace", NULL);
@@ -278,8 +280,7 @@ static ToolStatus run_schedule(Run *r, Reference *ref, uint64_t seed,
         s = written ? s : TOOL_wrong;
     }
     char where[64];
-    snprintf(where, sizeof where, "async, seed %llu",
-             (unsigned long long)seed);
+    snprintf(where, sizeof where, "async, seed %llu", (unsigned long long)seed);
     if (!s && ref->args)
         s = run_compare(r, ref, args, where);
     if (!s && last)

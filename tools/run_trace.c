@@ -30,8 +30,8 @@ static void op_text(StrBuf *out, const RunTrace *t, const Op *op)
     const OpInfo *i = op_info(op->code);
     strbuf_addf(out, "%s.%s", i->dialect, i->text ? i->text : i->name);
     if (op->loc.line)
-        strbuf_addf(out, " %s:%u",
-                    ctx_source_name(t->m->ctx, op->loc.file), op->loc.line);
+        strbuf_addf(out, " %s:%u", ctx_source_name(t->m->ctx, op->loc.file),
+                    op->loc.line);
 }
 
 static json_t *add_event(RunTrace *t, const MachineEvent *e, const char *ph,
@@ -48,15 +48,18 @@ static void add_span(RunTrace *t, const MachineEvent *e, const char *ph,
                      const char *name)
 {
     static const char *const engines[] = {
-        [AGENT_warp] = "engine", [AGENT_copy] = "copy",
-        [AGENT_cp_async] = "cp.async", [AGENT_tensor] = "tensor core",
+        [AGENT_warp] = "engine",
+        [AGENT_copy] = "copy",
+        [AGENT_cp_async] = "cp.async",
+        [AGENT_tensor] = "tensor core",
     };
     bool mma = e->op->code == OP_async_wgmma_mma_async;
     bool bulk = e->op->code == OP_async_bulk_tensor_load ||
                 e->op->code == OP_async_bulk_tensor_store ||
                 e->op->code == OP_async_bulk_tensor_reduce;
-    const char *cat = engines[mma ? AGENT_tensor
-                              : bulk ? AGENT_copy : AGENT_cp_async];
+    const char *cat = engines[mma    ? AGENT_tensor
+                              : bulk ? AGENT_copy
+                                     : AGENT_cp_async];
     json_t *j = add_event(t, e, ph, name);
     json_object_set_new(j, "cat", json_string(cat));
     json_object_set_new(j, "id", json_integer((json_int_t)e->effect));
@@ -79,8 +82,8 @@ static void add_role(RunTrace *t, const MachineEvent *e)
     StrBuf name = { 0 };
     strbuf_addf(&name, "warp %u (%s)", e->agent.warp, e->why);
     json_t *j = add_event(t, e, "M", "thread_name");
-    json_object_set_new(j, "args", json_pack("{s:s}", "name",
-                                             strbuf_text(&name)));
+    json_object_set_new(j, "args",
+                        json_pack("{s:s}", "name", strbuf_text(&name)));
     add_event(t, e, "B", e->why);
     strbuf_free(&name);
 }

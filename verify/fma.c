@@ -11,8 +11,7 @@ static void panel_f32(size_t rows, size_t depth, size_t stride, const float *a,
     for (size_t i = 0; i < rows; i++)
         for (size_t r = 0; r < depth; r++)
             for (size_t j = 0; j < FMA_PANEL; j++)
-                d[i * stride + j] = fmaf(a[i * depth + r],
-                                         b[r * FMA_PANEL + j],
+                d[i * stride + j] = fmaf(a[i * depth + r], b[r * FMA_PANEL + j],
                                          d[i * stride + j]);
 }
 
@@ -20,8 +19,7 @@ static void panel_f32(size_t rows, size_t depth, size_t stride, const float *a,
 #include <immintrin.h>
 
 __attribute__((target("avx2,fma"))) static void
-rows4_avx(size_t depth, size_t stride, const float *a, const float *b,
-          float *d)
+rows4_avx(size_t depth, size_t stride, const float *a, const float *b, float *d)
 {
     __m256 acc[4][2];
     for (int i = 0; i < 4; i++) {
@@ -87,7 +85,7 @@ void fma_f64(size_t rows, size_t cols, size_t depth, const double *a,
     for (size_t i = 0; i < rows; i++)
         for (size_t r = 0; r < depth; r++)
             for (size_t j = 0; j < cols; j++)
-                d[i * stride + j] = fma(a[i * depth + r],
-                                        b[fma_b_index(depth, r, j)],
-                                        d[i * stride + j]);
+                d[i * stride + j] =
+                    fma(a[i * depth + r], b[fma_b_index(depth, r, j)],
+                        d[i * stride + j]);
 }

@@ -6,13 +6,13 @@
  * another module and has its own Scope. */
 #include "verify/interp_internal.h"
 
-#include "verify/nest.h"
 #include "ir/values.h"
+#include "verify/nest.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- environments ---------------------------------------------------------- */
+/* ---- environments -------------------------------------------------------- */
 
 static void *regrow(void *p, size_t *n, size_t want, size_t size)
 {
@@ -38,10 +38,10 @@ Scope *interp_scope(Interp *in, Module *m)
         e->next = in->envs;
         in->envs = e;
     }
-    e->vars = regrow(e->vars, &e->n_vars, var_count(m->exprs) + 1,
-                     sizeof *e->vars);
-    e->slots = regrow(e->slots, &e->n_slots, m->next_value + 1,
-                      sizeof *e->slots);
+    e->vars =
+        regrow(e->vars, &e->n_vars, var_count(m->exprs) + 1, sizeof *e->vars);
+    e->slots =
+        regrow(e->slots, &e->n_slots, m->next_value + 1, sizeof *e->slots);
     return e;
 }
 
@@ -84,7 +84,7 @@ int64_t interp_task_count(const Interp *in)
     return in->tasks;
 }
 
-/* ---- faults ----------------------------------------------------------------- */
+/* ---- faults -------------------------------------------------------------- */
 
 static void add_iterators(StrBuf *out, const Scope *env, const Op *op)
 {
@@ -125,7 +125,7 @@ bool interp_fail(Interp *in, Scope *env, const Op *op, const char *code,
     return false;
 }
 
-/* ---- scalars ---------------------------------------------------------------- */
+/* ---- scalars ------------------------------------------------------------- */
 
 static bool run_load(Interp *in, Scope *env, const Op *op)
 {
@@ -190,7 +190,8 @@ static bool run_config_read(Interp *in, Scope *env, const Op *op)
     if (!f)
         return interp_fail(in, env, op, "poison",
                            "reads configuration field '%s', which was never "
-                           "written", field);
+                           "written",
+                           field);
     scope_slot(env, op->results[0])->f = f->value;
     return true;
 }
@@ -223,7 +224,7 @@ bool interp_scalar_op(Interp *in, Scope *env, const Op *op)
     return run_arith(in, env, op);
 }
 
-/* ---- memory ------------------------------------------------------------------- */
+/* ---- memory -------------------------------------------------------------- */
 
 bool interp_value_extents(Interp *in, Scope *env, const Op *op, const Value *v,
                           int64_t *extent)
@@ -231,7 +232,8 @@ bool interp_value_extents(Interp *in, Scope *env, const Op *op, const Value *v,
     if (v->type->rank > TENSOR_MAX_RANK)
         return interp_fail(in, env, op, "rank",
                            "a tensor of %u dimensions; the interpreter allows "
-                           "%d", v->type->rank, TENSOR_MAX_RANK);
+                           "%d",
+                           v->type->rank, TENSOR_MAX_RANK);
     for (unsigned d = 0; d < v->type->rank; d++)
         if (!interp_index(in, env, op, v->shape[d], &extent[d]))
             return false;
@@ -262,7 +264,8 @@ static bool run_alloc(Interp *in, Scope *env, const Op *op)
         s->owned = tensor_new(v->name, v->type->elem, v->type->rank, extent);
     }
     if (!s->owned)
-        return interp_fail(in, env, op, "size", "cannot allocate this tensor: "
+        return interp_fail(in, env, op, "size",
+                           "cannot allocate this tensor: "
                            "an extent is negative, or it is too large");
     *interp_slot_view(in, s) = view_of(s->owned);
     return true;
@@ -274,18 +277,18 @@ static bool run_window(Interp *in, Scope *env, const Op *op)
     const Access *a = op->operands[0].u.access;
     if (!interp_window(in, env, op, a, &w))
         return false;
-    if (op->results[0]->type->kind == TK_map &&
-        a->base->type->kind != TK_map)
+    if (op->results[0]->type->kind == TK_map && a->base->type->kind != TK_map)
         view_make_map(&w);
     *interp_slot_view(in, scope_slot(env, op->results[0])) = w;
     return true;
 }
 
-/* ---- calls ---------------------------------------------------------------------- */
+/* ---- calls --------------------------------------------------------------- */
 
 /* Binds one actual to a block argument of the callee. */
 static bool bind_operand(Interp *in, Scope *from, const Op *op,
-                         const Operand *actual, Scope *to, const BlockArg *formal)
+                         const Operand *actual, Scope *to,
+                         const BlockArg *formal)
 {
     int64_t i = 0;
     bool b = false;
@@ -340,10 +343,9 @@ static bool run_callee(Interp *in, Scope *env, const Op *op, const Op *callee,
                                op_attr_str(callee, "name", "?"));
     const Block *body = callee->blocks[0];
     if (body->n_args != n_actuals)
-        return interp_fail(in, env, op, "call",
-                           "'%s' takes %u arguments, but %u are given",
-                           op_attr_str(callee, "name", "?"), body->n_args,
-                           n_actuals);
+        return interp_fail(
+            in, env, op, "call", "'%s' takes %u arguments, but %u are given",
+            op_attr_str(callee, "name", "?"), body->n_args, n_actuals);
     Scope *to = interp_scope(in, m);
     for (unsigned i = 0; i < n_actuals; i++)
         if (!bind_operand(in, env, op, &op->operands[i], to, &body->args[i]))
@@ -360,8 +362,7 @@ static bool run_call(Interp *in, Scope *env, const Op *op)
     const char *name = op_attr_str(op, "callee", "");
     const Op *callee = module_symbol(env->m, name);
     if (!callee || callee->code != OP_ctl_proc)
-        return interp_fail(in, env, op, "call", "no procedure '%s' here",
-                           name);
+        return interp_fail(in, env, op, "call", "no procedure '%s' here", name);
     return run_callee(in, env, op, callee, env->m, op->n_operands);
 }
 
@@ -376,7 +377,7 @@ static bool run_instr(Interp *in, Scope *env, const Op *op)
     return run_callee(in, env, op, instr->body, instr->module, n);
 }
 
-/* ---- control ---------------------------------------------------------------------- */
+/* ---- control ------------------------------------------------------------- */
 
 static const Op *block_yield(const Block *b)
 {
@@ -384,8 +385,9 @@ static const Op *block_yield(const Block *b)
 }
 
 /* Moves n values at once, as the yields of a loop may permute them. */
-static void move_values(Scope *env, const Operand *from, const BlockArg *to_args,
-                        Value *const *to_results, unsigned n)
+static void move_values(Scope *env, const Operand *from,
+                        const BlockArg *to_args, Value *const *to_results,
+                        unsigned n)
 {
     double few[8], *tmp = few;
     if (n > 8 && !(tmp = malloc(n * sizeof *tmp)))
@@ -454,8 +456,9 @@ static bool run_if(Interp *in, Scope *env, const Op *op)
     bool c;
     if (!interp_cond(in, env, op, op->operands[0].u.cond, &c))
         return false;
-    const Block *b = c ? op->blocks[0]
-                       : op->n_blocks > 1 ? op->blocks[1] : NULL;
+    const Block *b = c                  ? op->blocks[0]
+                     : op->n_blocks > 1 ? op->blocks[1]
+                                        : NULL;
     if (!b)
         return true;
     if (!interp_block(in, env, b))
@@ -534,7 +537,7 @@ bool interp_block(Interp *in, Scope *env, const Block *b)
     return true;
 }
 
-/* ---- for hooks ------------------------------------------------------------ */
+/* ---- for hooks ----------------------------------------------------------- */
 
 bool interp_operand_index(Interp *in, Scope *scope, const Op *op, unsigned i,
                           int64_t *out)
@@ -554,8 +557,8 @@ bool interp_operand_view(Interp *in, Scope *scope, const Op *op, unsigned i,
     const Operand *o = &op->operands[i];
     if (o->kind == OPND_access)
         return interp_window(in, scope, op, o->u.access, out);
-    const View *v = o->kind == OPND_value
-                        ? scope_slot(scope, o->u.value)->view : NULL;
+    const View *v =
+        o->kind == OPND_value ? scope_slot(scope, o->u.value)->view : NULL;
     if (!v)
         return interp_fail(in, scope, op, "call",
                            "operand %u is no tensor that was made before", i);
@@ -574,7 +577,7 @@ bool interp_fault(Interp *in, Scope *scope, const Op *op, const char *code,
     return interp_fail(in, scope, op, code, "%s", message);
 }
 
-/* ---- running a procedure ------------------------------------------------------------ */
+/* ---- running a procedure ------------------------------------------------- */
 
 static bool bind_arg(Interp *in, Scope *env, const Op *proc, const BlockArg *a,
                      const ProcArg *arg)
@@ -614,14 +617,15 @@ static bool check_shapes(Interp *in, Scope *env, const Op *proc)
                 return interp_fail(in, env, proc, "shape",
                                    "argument '%s' has another shape than the "
                                    "procedure states: extent %u should be "
-                                   "%lld", v->name ? v->name : "?", d,
+                                   "%lld",
+                                   v->name ? v->name : "?", d,
                                    (long long)extent[d]);
     }
     return true;
 }
 
-static bool run_body(Interp *in, Module *m, const Op *proc,
-                     const ProcArg *args, unsigned n)
+static bool run_body(Interp *in, Module *m, const Op *proc, const ProcArg *args,
+                     unsigned n)
 {
     const Block *b = proc->blocks[0];
     Scope *env = interp_scope(in, m);

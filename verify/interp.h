@@ -19,8 +19,8 @@
 
 /* One argument of a procedure, by position. */
 typedef struct ProcArg {
-    int64_t value; /* of a control variable */
-    Tensor *tensor; /* of a tensor; the caller's */
+    int64_t value;    /* of a control variable */
+    Tensor *tensor;   /* of a tensor; the caller's */
     const View *view; /* instead of tensor: a window of one */
 } ProcArg;
 
@@ -32,7 +32,7 @@ typedef struct Scope Scope;
 typedef bool InterpHook(void *user, Interp *in, Scope *scope, const Op *op);
 
 typedef struct InterpOptions {
-    bool plain; /* no native nests: for testing them */
+    bool plain;       /* no native nests: for testing them */
     InterpHook *hook; /* NULL: such ops are refused */
     void *hook_user;
     /* Run only some device tasks: task t (in order of execution) where

@@ -9,7 +9,6 @@
 /* What a trip of a native nest costs beside a plainly interpreted op. */
 #define NATIVE_TRIP 0.02
 
-
 static bool known_value(const struct Env *env, const Atom *atom, int64_t *out)
 {
     const int64_t *vars = env->user;
@@ -42,8 +41,8 @@ bool interp_param_extents(Module *m, const Op *proc, unsigned arg,
         ok = affine_eval(v->shape[d], &env, &extent[d]);
         if (ok && extent[d] < 0) {
             diag_error(m->ctx, proc->loc, "size",
-                       "extent %u of parameter '%s' is %lld for these sizes",
-                       d, v->name ? v->name : "?", (long long)extent[d]);
+                       "extent %u of parameter '%s' is %lld for these sizes", d,
+                       v->name ? v->name : "?", (long long)extent[d]);
             arena_free(arena);
             return false;
         }
@@ -51,7 +50,8 @@ bool interp_param_extents(Module *m, const Op *proc, unsigned arg,
     if (!ok)
         diag_error(m->ctx, proc->loc, "size",
                    "the shape of parameter '%s' cannot be computed from the "
-                   "sizes given", v->name ? v->name : "?");
+                   "sizes given",
+                   v->name ? v->name : "?");
     arena_free(arena);
     return ok;
 }
@@ -88,20 +88,18 @@ static double loop_work(Estimate *es, Module *m, int64_t *vars, const Op *op)
 static double call_work(Estimate *es, Module *m, int64_t *vars, const Op *op)
 {
     if (op->code == OP_ctl_call) {
-        const Op *callee =
-            module_symbol(m, op_attr_str(op, "callee", ""));
+        const Op *callee = module_symbol(m, op_attr_str(op, "callee", ""));
         return callee ? block_work(es, m, vars, callee->blocks[0]) : 1.0;
     }
     const Instr *in = op_instr(m, op);
     if (!in)
         return 1.0;
-    int64_t *inner = ARENA_ARRAY(es->arena, int64_t,
-                                 var_count(in->module->exprs) + 1);
+    int64_t *inner =
+        ARENA_ARRAY(es->arena, int64_t, var_count(in->module->exprs) + 1);
     return block_work(es, in->module, inner, in->body->blocks[0]);
 }
 
-static double block_work(Estimate *es, Module *m, int64_t *vars,
-                         const Block *b)
+static double block_work(Estimate *es, Module *m, int64_t *vars, const Block *b)
 {
     double sum = 0.0;
     for (const Op *op = b->first; op; op = op->next) {

@@ -144,8 +144,10 @@ static const View *base_view(Interp *in, Scope *env, const Op *op,
         return s->view;
     StrBuf name = { 0 };
     value_print_name(&name, a->base);
-    interp_fail(in, env, op, "poison", "tensor '%s' is used before its "
-                "definition ran", strbuf_text(&name));
+    interp_fail(in, env, op, "poison",
+                "tensor '%s' is used before its "
+                "definition ran",
+                strbuf_text(&name));
     strbuf_free(&name);
     return NULL;
 }
@@ -158,14 +160,14 @@ static void fail_bounds(Interp *in, Scope *env, const Op *op, const Access *a,
     if (len == 1)
         interp_fail(in, env, op, "bounds",
                     "index %lld of dimension %u is outside '%s', whose extent "
-                    "there is %lld", (long long)lo, dim, strbuf_text(&name),
-                    (long long)extent);
+                    "there is %lld",
+                    (long long)lo, dim, strbuf_text(&name), (long long)extent);
     else
         interp_fail(in, env, op, "bounds",
                     "interval [%lld, %lld) of dimension %u leaves '%s', whose "
-                    "extent there is %lld", (long long)lo,
-                    (long long)(lo + len), dim, strbuf_text(&name),
-                    (long long)extent);
+                    "extent there is %lld",
+                    (long long)lo, (long long)(lo + len), dim,
+                    strbuf_text(&name), (long long)extent);
     strbuf_free(&name);
 }
 
@@ -209,8 +211,8 @@ bool interp_window(Interp *in, Scope *env, const Op *op, const Access *a,
     if (!v)
         return false;
     for (unsigned d = 0; d < a->rank && d < TENSOR_MAX_RANK; d++) {
-        dims[d] = (ViewDim){ .interval = a->dims[d].kind == DIM_interval,
-                             .len = 1 };
+        dims[d] =
+            (ViewDim){ .interval = a->dims[d].kind == DIM_interval, .len = 1 };
         if (!interp_index(in, env, op, a->dims[d].lo, &dims[d].lo))
             return false;
         if (dims[d].interval &&

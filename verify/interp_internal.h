@@ -26,7 +26,7 @@ struct Scope {
 
 typedef struct Call {
     const Op *at; /* the calling op */
-    Scope *env;     /* in which it stands */
+    Scope *env;   /* in which it stands */
     const struct Call *outer;
 } Call;
 
@@ -66,7 +66,8 @@ bool interp_fail(Interp *in, Scope *env, const Op *op, const char *code,
 /* Index expressions and conditions; on failure a diagnostic at op. */
 bool interp_index(Interp *in, Scope *env, const Op *op, const Affine *e,
                   int64_t *out);
-bool interp_cond(Interp *in, Scope *env, const Op *op, const Cond *c, bool *out);
+bool interp_cond(Interp *in, Scope *env, const Op *op, const Cond *c,
+                 bool *out);
 
 /* The storage position of a point access: >= 0, or VIEW_OUTSIDE_MAP, or
  * VIEW_OUT_OF_BOUNDS after a diagnostic. */

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- recognition ------------------------------------------------------------ */
+/* ---- recognition --------------------------------------------------------- */
 
 static bool uses_loops(const Nest *n, const Affine *e)
 {
@@ -127,8 +127,8 @@ static NestKind find_kind(Arena *arena, Nest *n, const Block *b)
         const Op *load = n->chain[i].load;
         if (!load && n_chains == 2)
             return NEST_none;
-        if (load && !find_uses(arena, n, load->operands[0].u.access,
-                               &n->from[i]))
+        if (load &&
+            !find_uses(arena, n, load->operands[0].u.access, &n->from[i]))
             return NEST_none;
     }
     if (n_chains == 1)
@@ -145,7 +145,7 @@ Nest *nest_recognise(Arena *arena, const Op *loop)
     return n;
 }
 
-/* ---- plans by loop ------------------------------------------------------------ */
+/* ---- plans by loop ------------------------------------------------------- */
 
 struct NestCache {
     Arena *arena, *scratch;
@@ -173,8 +173,8 @@ void nest_cache_free(TAKES NestCache *c)
 
 static size_t find_place(const NestCache *c, const Op *op)
 {
-    size_t i = (size_t)(hash_u64(HASH_SEED, (uint64_t)(uintptr_t)op)) &
-               (c->cap - 1);
+    size_t i =
+        (size_t)(hash_u64(HASH_SEED, (uint64_t)(uintptr_t)op)) & (c->cap - 1);
     while (c->keys[i] && c->keys[i] != op)
         i = (i + 1) & (c->cap - 1);
     return i;
@@ -207,7 +207,7 @@ static const Nest *find_plan(NestCache *c, const Op *loop)
     return c->plans[at];
 }
 
-/* ---- numbers of an access ------------------------------------------------------- */
+/* ---- numbers of an access ------------------------------------------------ */
 
 typedef struct DimRange {
     int64_t lo, hi; /* both inclusive */
@@ -260,7 +260,8 @@ static DimBounds dim_bounds(const View *v, unsigned d)
     for (unsigned k = 0; v->is_map && k < v->map_rank; k++)
         if (v->map_dim[k] == (int)d)
             return (DimBounds){ .shift = v->map_lo[k],
-                                .extent = v->map_extent[k], .map = true };
+                                .extent = v->map_extent[k],
+                                .map = true };
     return b;
 }
 
@@ -321,8 +322,7 @@ static bool walk_dim(WalkState *w, const NestAccess *a, unsigned d)
         if ((uses >> l & 1) && !walk_loop(w, e, d, l, at_lo, alone, &r))
             return false;
     DimBounds b = dim_bounds(w->view, d);
-    if (!w->view->is_map_root &&
-        (r.lo < 0 || r.hi >= w->view->extent[d]))
+    if (!w->view->is_map_root && (r.lo < 0 || r.hi >= w->view->extent[d]))
         return false;
     if (!b.map || (r.lo + b.shift >= 0 && r.hi + b.shift < b.extent))
         return true;
@@ -375,7 +375,7 @@ double nest_apply(const NestChain *c, double x)
     return x;
 }
 
-/* ---- running ------------------------------------------------------------------- */
+/* ---- running ------------------------------------------------------------- */
 
 /* The trips of the loops; false when there are none or few, or when a bound
  * cannot be computed here. */
@@ -386,8 +386,8 @@ static bool find_trips(Scope *env, const Nest *nest, NestTrips *t)
         int64_t hi;
         const Op *op = nest->loops[l];
         if (!quiet_index(env, op->operands[0].u.index, &t->lo[l]) ||
-            !quiet_index(env, op->operands[1].u.index, &hi) ||
-            hi <= t->lo[l] || hi - t->lo[l] > INT32_MAX)
+            !quiet_index(env, op->operands[1].u.index, &hi) || hi <= t->lo[l] ||
+            hi - t->lo[l] > INT32_MAX)
             return false;
         t->n[l] = hi - t->lo[l];
         total *= (double)t->n[l];

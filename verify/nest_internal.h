@@ -44,9 +44,9 @@ Nest *nest_recognise(Arena *arena, const Op *loop);
 typedef struct NestWalk {
     Tensor *tensor;
     int64_t base;
-    int64_t *step[NEST_LOOPS];        /* by iteration; NULL: adds nothing */
+    int64_t *step[NEST_LOOPS];         /* by iteration; NULL: adds nothing */
     unsigned char *inside[NEST_LOOPS]; /* maps: 0 where outside; NULL: inside */
-    bool linear[NEST_LOOPS];          /* step[i] == i * pitch */
+    bool linear[NEST_LOOPS];           /* step[i] == i * pitch */
     int64_t pitch[NEST_LOOPS];
     bool outside; /* some dimension without a loop is outside the map */
 } NestWalk;

@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-/* ---- copies ------------------------------------------------------------------ */
+/* ---- copies -------------------------------------------------------------- */
 
 typedef struct Copy {
     const Nest *nest;
@@ -62,8 +62,8 @@ static bool copy_row(const Copy *c, unsigned l, int64_t to, int64_t from,
 {
     int64_t n = c->trips->n[l];
     *done = c->has_load && c->raw && c->to.linear[l] && c->from.linear[l] &&
-            c->to.pitch[l] == 1 && c->from.pitch[l] == 1 &&
-            !c->to.inside[l] && !c->from.inside[l];
+            c->to.pitch[l] == 1 && c->from.pitch[l] == 1 && !c->to.inside[l] &&
+            !c->from.inside[l];
     if (!*done)
         return true;
     Tensor *d = c->to.tensor;
@@ -105,7 +105,8 @@ bool nest_run_copy(Interp *in, Scope *env, const Nest *nest,
     if (!nest_walk(in, env, nest, trips, &nest->to, scratch, &c.to))
         return false;
     if (c.has_load) {
-        if (!nest_walk(in, env, nest, trips, &nest->from[0], scratch, &c.from) ||
+        if (!nest_walk(in, env, nest, trips, &nest->from[0], scratch,
+                       &c.from) ||
             c.from.tensor == c.to.tensor)
             return false;
         c.raw = !c.chain->n_steps && c.from.tensor->elem == c.to.tensor->elem;
@@ -118,7 +119,7 @@ bool nest_run_copy(Interp *in, Scope *env, const Nest *nest,
                       !c.from.outside);
 }
 
-/* ---- contractions --------------------------------------------------------------- */
+/* ---- contractions -------------------------------------------------------- */
 
 typedef enum Role { ROLE_batch, ROLE_row, ROLE_col, ROLE_sum, ROLE_count } Role;
 
@@ -148,8 +149,10 @@ static void find_roles(Contraction *c)
         bool d = walk_moves(c, &c->to, l);
         bool a = walk_moves(c, &c->from[0], l);
         bool b = walk_moves(c, &c->from[1], l);
-        c->role[l] = !d ? ROLE_sum : a && b ? ROLE_batch
-                                     : b ? ROLE_col : ROLE_row;
+        c->role[l] = !d       ? ROLE_sum
+                     : a && b ? ROLE_batch
+                     : b      ? ROLE_col
+                              : ROLE_row;
     }
 }
 
@@ -221,66 +224,67 @@ static bool fetch(const Contraction *c, unsigned f, int64_t at, double *out)
 
 /* Packs and multiplies one batch in type T. `row` is the factor that has the
  * rows: 0, or 1 where they were swapped. */
-#define CONTRACT(T, multiply)                                               \
-    static bool gather_##T(const Contraction *c, size_t batch, unsigned row, \
-                           T *a, T *b, T *d)                                \
-    {                                                                       \
-        const Table *rows = &c->table[row ? ROLE_col : ROLE_row];           \
-        const Table *cols = &c->table[row ? ROLE_row : ROLE_col];           \
-        const Table *sum = &c->table[ROLE_sum], *bt = &c->table[ROLE_batch]; \
-        const NestWalk *fa = &c->from[row], *fb = &c->from[1 - row];        \
-        int64_t a0 = fa->base + bt->from[row][batch];                       \
-        int64_t b0 = fb->base + bt->from[1 - row][batch];                   \
-        int64_t d0 = c->to.base + bt->to[batch];                            \
-        double x;                                                           \
-        for (size_t i = 0; i < rows->n; i++)                                \
-            for (size_t r = 0; r < sum->n; r++) {                           \
-                if (!fetch(c, row, a0 + rows->from[row][i] +                \
-                                       sum->from[row][r], &x))              \
-                    return false;                                           \
-                a[i * sum->n + r] = (T)x;                                   \
-            }                                                               \
-        for (size_t j = 0; j < cols->n; j++)                                \
-            for (size_t r = 0; r < sum->n; r++) {                           \
-                if (!fetch(c, 1 - row, b0 + cols->from[1 - row][j] +        \
-                                           sum->from[1 - row][r], &x))      \
-                    return false;                                           \
-                b[fma_b_index(sum->n, r, j)] = (T)x;                        \
-            }                                                               \
-        for (size_t i = 0; i < rows->n; i++)                                \
-            for (size_t j = 0; j < cols->n; j++) {                          \
-                int64_t at = d0 + rows->to[i] + cols->to[j];                \
-                if (!c->to.tensor->written[at])                             \
-                    return false;                                           \
-                d[i * fma_padded(cols->n) + j] =                            \
-                    (T)tensor_get(c->to.tensor, at);                        \
-            }                                                               \
-        return true;                                                        \
-    }                                                                       \
-    static bool contract_##T(const Contraction *c)                          \
-    {                                                                       \
-        unsigned row = c->table[ROLE_col].n == 1 &&                         \
-                       c->table[ROLE_row].n > 1;                            \
-        const Table *rows = &c->table[row ? ROLE_col : ROLE_row];           \
-        const Table *cols = &c->table[row ? ROLE_row : ROLE_col];           \
-        size_t depth = c->table[ROLE_sum].n, wide = fma_padded(cols->n);    \
-        size_t batches = c->table[ROLE_batch].n, size = rows->n * wide;     \
-        T *a = ARENA_ARRAY(c->scratch, T, rows->n * depth);                 \
-        T *b = ARENA_ARRAY(c->scratch, T, wide * depth);                    \
-        T *d = ARENA_ARRAY(c->scratch, T, size * batches);                  \
-        for (size_t k = 0; k < batches; k++) {                              \
-            if (!gather_##T(c, k, row, a, b, d + k * size))                 \
-                return false;                                               \
-            multiply(rows->n, cols->n, depth, a, b, d + k * size);          \
-        }                                                                   \
-        for (size_t k = 0; k < batches; k++)                                \
-            for (size_t i = 0; i < rows->n; i++)                            \
-                for (size_t j = 0; j < cols->n; j++)                        \
-                    tensor_set(c->to.tensor,                                \
-                               c->to.base + c->table[ROLE_batch].to[k] +    \
-                                   rows->to[i] + cols->to[j],               \
-                               (double)d[k * size + i * wide + j]);         \
-        return true;                                                        \
+#define CONTRACT(T, multiply)                                                 \
+    static bool gather_##T(const Contraction *c, size_t batch, unsigned row,  \
+                           T *a, T *b, T *d)                                  \
+    {                                                                         \
+        const Table *rows = &c->table[row ? ROLE_col : ROLE_row];             \
+        const Table *cols = &c->table[row ? ROLE_row : ROLE_col];             \
+        const Table *sum = &c->table[ROLE_sum], *bt = &c->table[ROLE_batch];  \
+        const NestWalk *fa = &c->from[row], *fb = &c->from[1 - row];          \
+        int64_t a0 = fa->base + bt->from[row][batch];                         \
+        int64_t b0 = fb->base + bt->from[1 - row][batch];                     \
+        int64_t d0 = c->to.base + bt->to[batch];                              \
+        double x;                                                             \
+        for (size_t i = 0; i < rows->n; i++)                                  \
+            for (size_t r = 0; r < sum->n; r++) {                             \
+                if (!fetch(c, row,                                            \
+                           a0 + rows->from[row][i] + sum->from[row][r], &x))  \
+                    return false;                                             \
+                a[i * sum->n + r] = (T)x;                                     \
+            }                                                                 \
+        for (size_t j = 0; j < cols->n; j++)                                  \
+            for (size_t r = 0; r < sum->n; r++) {                             \
+                if (!fetch(c, 1 - row,                                        \
+                           b0 + cols->from[1 - row][j] +                      \
+                               sum->from[1 - row][r],                         \
+                           &x))                                               \
+                    return false;                                             \
+                b[fma_b_index(sum->n, r, j)] = (T)x;                          \
+            }                                                                 \
+        for (size_t i = 0; i < rows->n; i++)                                  \
+            for (size_t j = 0; j < cols->n; j++) {                            \
+                int64_t at = d0 + rows->to[i] + cols->to[j];                  \
+                if (!c->to.tensor->written[at])                               \
+                    return false;                                             \
+                d[i * fma_padded(cols->n) + j] =                              \
+                    (T)tensor_get(c->to.tensor, at);                          \
+            }                                                                 \
+        return true;                                                          \
+    }                                                                         \
+    static bool contract_##T(const Contraction *c)                            \
+    {                                                                         \
+        unsigned row = c->table[ROLE_col].n == 1 && c->table[ROLE_row].n > 1; \
+        const Table *rows = &c->table[row ? ROLE_col : ROLE_row];             \
+        const Table *cols = &c->table[row ? ROLE_row : ROLE_col];             \
+        size_t depth = c->table[ROLE_sum].n, wide = fma_padded(cols->n);      \
+        size_t batches = c->table[ROLE_batch].n, size = rows->n * wide;       \
+        T *a = ARENA_ARRAY(c->scratch, T, rows->n * depth);                   \
+        T *b = ARENA_ARRAY(c->scratch, T, wide * depth);                      \
+        T *d = ARENA_ARRAY(c->scratch, T, size * batches);                    \
+        for (size_t k = 0; k < batches; k++) {                                \
+            if (!gather_##T(c, k, row, a, b, d + k * size))                   \
+                return false;                                                 \
+            multiply(rows->n, cols->n, depth, a, b, d + k * size);            \
+        }                                                                     \
+        for (size_t k = 0; k < batches; k++)                                  \
+            for (size_t i = 0; i < rows->n; i++)                              \
+                for (size_t j = 0; j < cols->n; j++)                          \
+                    tensor_set(c->to.tensor,                                  \
+                               c->to.base + c->table[ROLE_batch].to[k] +      \
+                                   rows->to[i] + cols->to[j],                 \
+                               (double)d[k * size + i * wide + j]);           \
+        return true;                                                          \
     }
 
 CONTRACT(float, fma_f32)

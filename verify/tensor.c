@@ -158,8 +158,8 @@ bool view_window(const View *v, const ViewDim *dims, View *out, unsigned *bad)
     *out = (View){ .tensor = v->tensor, .offset = v->offset };
     for (unsigned d = 0; d < v->rank; d++) {
         int64_t len = dims[d].interval ? dims[d].len : 1;
-        bool inside = dims[d].lo >= 0 && len >= 0 &&
-                      dims[d].lo <= v->extent[d] - len;
+        bool inside =
+            dims[d].lo >= 0 && len >= 0 && dims[d].lo <= v->extent[d] - len;
         if (!inside && !v->is_map_root) {
             *bad = d;
             return false;

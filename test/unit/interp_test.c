@@ -26,8 +26,7 @@ static bool has_error(Maker *k, const char *text)
     return found;
 }
 
-static bool run(Maker *k, Op *proc, const ProcArg *args, unsigned n,
-                bool plain)
+static bool run(Maker *k, Op *proc, const ProcArg *args, unsigned n, bool plain)
 {
     Interp *in = interp_new(k->m);
     bool ok = interp_run(in, proc, args, n, &(InterpOptions){ .plain = plain });
@@ -49,10 +48,10 @@ static Op *make_copy(Maker *k, int64_t shift)
 {
     Op *p = mk_symbol(k, OP_ctl_proc, "p");
     VarId n = block_add_var(k->m, k->b, "N", VAR_size), i;
-    Value *y = block_add_value(k->m, k->b, mk_tensor(k, TY_f32, 1, "DRAM"),
-                               "y");
-    Value *x = block_add_value(k->m, k->b, mk_tensor(k, TY_f32, 1, "DRAM"),
-                               "x");
+    Value *y =
+        block_add_value(k->m, k->b, mk_tensor(k, TY_f32, 1, "DRAM"), "y");
+    Value *x =
+        block_add_value(k->m, k->b, mk_tensor(k, TY_f32, 1, "DRAM"), "x");
     mk_shape(y, mk_v(k, n), NULL);
     mk_shape(x, mk_v(k, n), NULL);
     mk_for(k, "i", mk_c(k, 0), mk_v(k, n), &i);
@@ -119,9 +118,9 @@ Test(interp, checks_asserts)
     Op *p = mk_symbol(&k, OP_ctl_proc, "p");
     VarId n = block_add_var(k.m, k.b, "N", VAR_size);
     Op *a = mk_op(&k, OP_ctl_assert, 1, 0, 0);
-    a->operands[0] = opnd_cond(
-        cond_cmp(k.m->exprs, CMP_eq, affine_mod(k.m->exprs, mk_v(&k, n), 8),
-                 mk_c(&k, 0)));
+    a->operands[0] = opnd_cond(cond_cmp(k.m->exprs, CMP_eq,
+                                        affine_mod(k.m->exprs, mk_v(&k, n), 8),
+                                        mk_c(&k, 0)));
     ProcArg arg = { .value = 16 };
     cr_assert(run(&k, p, &arg, 1, false));
     arg.value = 17;
@@ -139,8 +138,8 @@ static Op *make_gemm(Maker *k, ScalarType in)
         n[i] = block_add_var(k->m, k->b, names[i], VAR_size);
     Value *a = block_add_value(k->m, k->b, mk_tensor(k, in, 2, "DRAM"), "A");
     Value *b = block_add_value(k->m, k->b, mk_tensor(k, in, 2, "DRAM"), "B");
-    Value *c = block_add_value(k->m, k->b, mk_tensor(k, TY_f32, 2, "DRAM"),
-                               "C");
+    Value *c =
+        block_add_value(k->m, k->b, mk_tensor(k, TY_f32, 2, "DRAM"), "C");
     mk_shape(a, mk_v(k, n[0]), mk_v(k, n[2]));
     mk_shape(b, mk_v(k, n[1]), mk_v(k, n[2]));
     mk_shape(c, mk_v(k, n[0]), mk_v(k, n[1]));
@@ -164,7 +163,7 @@ static void compare_gemm(ScalarType in, int64_t m, int64_t n, int64_t depth)
     for (int64_t i = 0; i < a->count; i++)
         tensor_set(a, i, tensor_get(a, i) / 3.0);
     Tensor *c = numbers(TY_f32, m, n, 3), *d = tensor_copy(c);
-    ProcArg args[6] = { { .value = m }, { .value = n }, { .value = depth },
+    ProcArg args[6] = { { .value = m },  { .value = n },  { .value = depth },
                         { .tensor = a }, { .tensor = b }, { .tensor = c } };
     cr_assert(run(&k, p, args, 6, false));
     args[5].tensor = d;
@@ -187,7 +186,7 @@ Test(nest, contraction_steps_back_on_poison)
     Tensor *a = numbers(TY_f32, 4, 4, 1), *b = numbers(TY_f32, 4, 4, 2);
     Tensor *c = numbers(TY_f32, 4, 4, 3);
     b->written[5] = 0;
-    ProcArg args[6] = { { .value = 4 }, { .value = 4 }, { .value = 4 },
+    ProcArg args[6] = { { .value = 4 },  { .value = 4 },  { .value = 4 },
                         { .tensor = a }, { .tensor = b }, { .tensor = c } };
     cr_assert_not(run(&k, p, args, 6, false));
     cr_assert(has_error(&k, "which was never written"));
@@ -200,15 +199,15 @@ static void map_box(bool plain, bool load)
 {
     Maker k = maker();
     Op *p = mk_symbol(&k, OP_ctl_proc, "box");
-    Value *small = block_add_value(k.m, k.b, mk_tensor(&k, TY_f32, 2, "DRAM"),
-                                   "small");
-    Value *big = block_add_value(k.m, k.b, mk_tensor(&k, TY_f32, 2, "DRAM"),
-                                 "big");
+    Value *small =
+        block_add_value(k.m, k.b, mk_tensor(&k, TY_f32, 2, "DRAM"), "small");
+    Value *big =
+        block_add_value(k.m, k.b, mk_tensor(&k, TY_f32, 2, "DRAM"), "big");
     VarId i, j;
     mk_shape(small, mk_c(&k, 6), mk_c(&k, 6));
     mk_shape(big, mk_c(&k, 8), mk_c(&k, 8));
-    const Type *map = type_tensor(k.ctx, TK_map, TY_f32, 2,
-                                  mk_map_mem(&k, 0, 8, 8));
+    const Type *map =
+        type_tensor(k.ctx, TK_map, TY_f32, 2, mk_map_mem(&k, 0, 8, 8));
     Op *w = mk_op(&k, OP_mem_window, 1, 1, 0);
     w->operands[0] = mk_box(&k, small, mk_c(&k, 0), 6, mk_c(&k, 0), 6);
     Value *whole = op_set_result(k.m, w, 0, map, "map");
@@ -255,13 +254,12 @@ Test(interp, a_window_of_a_plain_tensor_must_stay_inside)
 {
     Maker k = maker();
     Op *p = mk_symbol(&k, OP_ctl_proc, "w");
-    Value *x = block_add_value(k.m, k.b, mk_tensor(&k, TY_f32, 2, "DRAM"),
-                               "x");
+    Value *x = block_add_value(k.m, k.b, mk_tensor(&k, TY_f32, 2, "DRAM"), "x");
     mk_shape(x, mk_c(&k, 4), mk_c(&k, 4));
     Op *w = mk_op(&k, OP_mem_window, 1, 1, 0);
     w->operands[0] = mk_box(&k, x, mk_c(&k, 2), 3, mk_c(&k, 0), 4);
-    op_set_result(k.m, w, 0,
-                  type_tensor(k.ctx, TK_window, TY_f32, 2, NULL), "w");
+    op_set_result(k.m, w, 0, type_tensor(k.ctx, TK_window, TY_f32, 2, NULL),
+                  "w");
     ProcArg arg = { .tensor = numbers(TY_f32, 4, 4, 1) };
     cr_assert_not(run(&k, p, &arg, 1, false));
     cr_assert(has_error(&k, "interval [2, 5) of dimension 0 leaves 'x'"));
@@ -271,8 +269,7 @@ Test(interp, samples_tasks)
 {
     Maker k = maker();
     Op *p = mk_symbol(&k, OP_ctl_proc, "tasks");
-    Value *x = block_add_value(k.m, k.b, mk_tensor(&k, TY_f32, 1, "DRAM"),
-                               "x");
+    Value *x = block_add_value(k.m, k.b, mk_tensor(&k, TY_f32, 1, "DRAM"), "x");
     VarId i;
     mk_shape(x, mk_c(&k, 10), NULL);
     Op *loop = mk_for(&k, "i", mk_c(&k, 0), mk_c(&k, 10), &i);
@@ -281,9 +278,9 @@ Test(interp, samples_tasks)
     ProcArg arg = { .tensor = tensor_new("x", TY_f32, 1, (int64_t[]){ 10 }) };
     bool sample[10] = { [3] = true };
     Interp *in = interp_new(k.m);
-    cr_assert(interp_run(in, p, &arg, 1,
-                         &(InterpOptions){ .sample = sample, .n_sample = 10,
-                                           .plain = true }));
+    cr_assert(interp_run(
+        in, p, &arg, 1,
+        &(InterpOptions){ .sample = sample, .n_sample = 10, .plain = true }));
     cr_assert_eq(interp_task_count(in), 10);
     for (int e = 0; e < 10; e++)
         cr_assert_eq(arg.tensor->written[e], e == 3);

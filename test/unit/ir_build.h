@@ -95,10 +95,10 @@ static inline Operand mk_box(Maker *k, Value *v, const Affine *i, int64_t ni,
                              const Affine *j, int64_t nj)
 {
     Access *a = access_new(k->m, v);
-    a->dims[0] = (AccessDim){ .kind = DIM_interval, .lo = i,
-                              .len = mk_c(k, ni) };
-    a->dims[1] = (AccessDim){ .kind = DIM_interval, .lo = j,
-                              .len = mk_c(k, nj) };
+    a->dims[0] =
+        (AccessDim){ .kind = DIM_interval, .lo = i, .len = mk_c(k, ni) };
+    a->dims[1] =
+        (AccessDim){ .kind = DIM_interval, .lo = j, .len = mk_c(k, nj) };
     return opnd_access(a);
 }
 
@@ -106,9 +106,8 @@ static inline Value *mk_load(Maker *k, Operand at)
 {
     Op *op = mk_op(k, OP_mem_load, 1, 1, 0);
     op->operands[0] = at;
-    return op_set_result(k->m, op, 0,
-                         type_scalar(k->ctx, at.u.access->base->type->elem),
-                         NULL);
+    return op_set_result(
+        k->m, op, 0, type_scalar(k->ctx, at.u.access->base->type->elem), NULL);
 }
 
 static inline Value *mk_const(Maker *k, ScalarType t, double x)

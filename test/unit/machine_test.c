@@ -10,8 +10,15 @@
 enum { ROWS = 4, COLS = 32, DEPTH = 2 };
 
 typedef enum Fault {
-    FAULT_none, FAULT_no_expect, FAULT_parity, FAULT_no_arrive, FAULT_no_wait,
-    FAULT_no_init, FAULT_too_many, FAULT_row, FAULT_two_threads
+    FAULT_none,
+    FAULT_no_expect,
+    FAULT_parity,
+    FAULT_no_arrive,
+    FAULT_no_wait,
+    FAULT_no_init,
+    FAULT_too_many,
+    FAULT_row,
+    FAULT_two_threads
 } Fault;
 
 typedef struct Pipe {
@@ -114,16 +121,18 @@ static void producer(Pipe *p)
     if (p->fault != FAULT_two_threads)
         elect(p);
     if (p->fault != FAULT_no_expect) {
-        Op *x = sync_op(p, OP_async_mbarrier_expect_tx,
-                        ring_at(p, p->full, rf));
+        Op *x =
+            sync_op(p, OP_async_mbarrier_expect_tx, ring_at(p, p->full, rf));
         op_set_int(p->k.m, x, "bytes", ROWS * COLS * 4);
     }
     Op *load = mk_op(&p->k, OP_async_bulk_tensor_load, 3, 0, 0);
     Access *to = access_new(p->k.m, p->tile);
     to->dims[0] = (AccessDim){ .kind = DIM_ring, .ring = rf };
-    to->dims[1] = (AccessDim){ .kind = DIM_interval, .lo = mk_c(&p->k, 0),
+    to->dims[1] = (AccessDim){ .kind = DIM_interval,
+                               .lo = mk_c(&p->k, 0),
                                .len = mk_c(&p->k, ROWS) };
-    to->dims[2] = (AccessDim){ .kind = DIM_interval, .lo = mk_c(&p->k, 0),
+    to->dims[2] = (AccessDim){ .kind = DIM_interval,
+                               .lo = mk_c(&p->k, 0),
                                .len = mk_c(&p->k, COLS) };
     load->operands[0] = opnd_access(to);
     load->operands[1] = mk_box(&p->k, p->map, mk_lin(&p->k, ROWS, t, 0), ROWS,
@@ -149,14 +158,16 @@ static void consumer(Pipe *p)
     for (int64_t r = 0; r < ROWS; r++) {
         Access *a = access_new(p->k.m, p->tile);
         a->dims[0] = (AccessDim){ .kind = DIM_ring, .ring = rf };
-        a->dims[1] = (AccessDim){
-            .kind = DIM_point,
-            .lo = mk_c(&p->k, r + (p->fault == FAULT_row ? 1 : 0)) };
-        a->dims[2] = (AccessDim){ .kind = DIM_point,
-                                  .lo = mk_v(&p->k, p->lane) };
-        mk_store(&p->k, mk_at(&p->k, p->y, mk_lin(&p->k, ROWS, t, r),
-                              mk_v(&p->k, p->lane)),
-                 mk_load(&p->k, opnd_access(a)));
+        a->dims[1] =
+            (AccessDim){ .kind = DIM_point,
+                         .lo =
+                             mk_c(&p->k, r + (p->fault == FAULT_row ? 1 : 0)) };
+        a->dims[2] =
+            (AccessDim){ .kind = DIM_point, .lo = mk_v(&p->k, p->lane) };
+        mk_store(
+            &p->k,
+            mk_at(&p->k, p->y, mk_lin(&p->k, ROWS, t, r), mk_v(&p->k, p->lane)),
+            mk_load(&p->k, opnd_access(a)));
     }
     sync_op(p, OP_async_mbarrier_arrive, ring_at(p, p->empty, re));
     end_loop(p, re, rf);
@@ -169,9 +180,8 @@ static void shared_objects(Pipe *p)
     const MemRef *mem = memref_get(k->ctx, "Sm90_SmemSwizzled", 1, &span);
     Op *tile = mk_op(k, OP_mem_alloc, 0, 1, 0);
     op_set_int(k->m, tile, "offset", 0);
-    p->tile = op_set_result(k->m, tile, 0,
-                            type_tensor(k->ctx, TK_tensor, TY_f32, 3, mem),
-                            "tile");
+    p->tile = op_set_result(
+        k->m, tile, 0, type_tensor(k->ctx, TK_tensor, TY_f32, 3, mem), "tile");
     p->tile->shape[0] = mk_c(k, DEPTH);
     p->tile->shape[1] = mk_c(k, ROWS);
     p->tile->shape[2] = mk_c(k, COLS);
@@ -183,8 +193,8 @@ static void setup(Pipe *p)
 {
     Maker *k = &p->k;
     Op *first = mk_op(k, OP_ctl_if, 1, 0, 1);
-    first->operands[0] = opnd_cond(cond_cmp(k->m->exprs, CMP_eq,
-                                            mk_v(k, p->warp), mk_c(k, 0)));
+    first->operands[0] =
+        opnd_cond(cond_cmp(k->m->exprs, CMP_eq, mk_v(k, p->warp), mk_c(k, 0)));
     k->b = first->blocks[0];
     elect(p);
     if (p->fault != FAULT_no_init)
@@ -204,8 +214,8 @@ static Pipe make_pipe(Fault fault)
     Maker *k = &p.k;
     k->ctx = ctx_new();
     k->m = module_new(k->ctx);
-    const Type *map = type_tensor(k->ctx, TK_map, TY_f32, 2,
-                                  mk_map_mem(k, 128, ROWS, COLS));
+    const Type *map =
+        type_tensor(k->ctx, TK_map, TY_f32, 2, mk_map_mem(k, 128, ROWS, COLS));
     Op *kernel = mk_symbol(k, OP_async_kernel, "pipe_kernel");
     op_set_int(k->m, kernel, "blockDim", 64);
     op_set_int(k->m, kernel, "clusterDim", 1);
@@ -213,8 +223,8 @@ static Pipe make_pipe(Fault fault)
     op_set_int(k->m, kernel, "smem_bytes", 1056);
     p.n = block_add_var(k->m, k->b, "T", VAR_size);
     p.map = block_add_value(k->m, k->b, map, "map");
-    p.y = block_add_value(k->m, k->b,
-                          mk_tensor(k, TY_f32, 2, "CudaGmemLinear"), "y");
+    p.y = block_add_value(k->m, k->b, mk_tensor(k, TY_f32, 2, "CudaGmemLinear"),
+                          "y");
     mk_shape(p.map, mk_lin(k, ROWS, p.n, -1), mk_c(k, COLS));
     mk_shape(p.y, mk_lin(k, ROWS, p.n, 0), mk_c(k, COLS));
     block_add_var(k->m, k->b, "cta", VAR_coord);
@@ -239,7 +249,8 @@ static Pipe make_pipe(Fault fault)
     Op *make = mk_op(k, OP_host_tensor_map, 1, 1, 0);
     Access *all = access_new(k->m, x);
     for (unsigned d = 0; d < 2; d++)
-        all->dims[d] = (AccessDim){ .kind = DIM_interval, .lo = mk_c(k, 0),
+        all->dims[d] = (AccessDim){ .kind = DIM_interval,
+                                    .lo = mk_c(k, 0),
                                     .len = x->shape[d] };
     make->operands[0] = opnd_access(all);
     Value *m = op_set_result(k->m, make, 0, map, "map");
@@ -247,7 +258,8 @@ static Pipe make_pipe(Fault fault)
     op_set_str(k->m, launch, "kernel", "pipe_kernel");
     Access *out = access_new(k->m, y);
     for (unsigned d = 0; d < 2; d++)
-        out->dims[d] = (AccessDim){ .kind = DIM_interval, .lo = mk_c(k, 0),
+        out->dims[d] = (AccessDim){ .kind = DIM_interval,
+                                    .lo = mk_c(k, 0),
                                     .len = y->shape[d] };
     launch->operands[0] = opnd_index(mk_v(k, n));
     launch->operands[1] = opnd_value(m);
@@ -364,7 +376,8 @@ Test(machine, tells_observers)
     Pipe p = make_pipe(FAULT_none);
     Counter c = { .base = { .wants = ~0u, .event = count_event } };
     MachineObserver *list[1] = { &c.base };
-    MachineOptions o = { .canonical = true, .n_observers = 1,
+    MachineOptions o = { .canonical = true,
+                         .n_observers = 1,
                          .observers = list };
     cr_assert(run_pipe(&p, 5, &o));
     cr_assert_eq(c.n[MEV_issue], 5);

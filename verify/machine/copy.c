@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- effects ---------------------------------------------------------------------------- */
+/* ---- effects ------------------------------------------------------------- */
 
 Effect *effect_new(Machine *mc, EffectKind kind, Warp *w, const Op *op,
                    uint32_t lanes)
@@ -20,8 +20,8 @@ Effect *effect_new(Machine *mc, EffectKind kind, Warp *w, const Op *op,
     Effect *e = calloc(1, sizeof *e);
     if (mc->n_effects == mc->cap_effects) {
         mc->cap_effects = mc->cap_effects ? 2 * mc->cap_effects : 64;
-        mc->effects = realloc(mc->effects,
-                              mc->cap_effects * sizeof *mc->effects);
+        mc->effects =
+            realloc(mc->effects, mc->cap_effects * sizeof *mc->effects);
     }
     if (!e || !mc->effects)
         panic("effect_new: out of memory");
@@ -39,7 +39,9 @@ Effect *effect_new(Machine *mc, EffectKind kind, Warp *w, const Op *op,
         panic("effect_new: out of memory");
     e->place = mc->n_effects;
     mc->effects[mc->n_effects++] = e;
-    MachineEvent ev = { .kind = MEV_issue, .op = op, .effect = e->number,
+    MachineEvent ev = { .kind = MEV_issue,
+                        .op = op,
+                        .effect = e->number,
                         .agent = warp_agent(w, AGENT_warp, lanes) };
     machine_emit(mc, &ev);
     return e;
@@ -49,14 +51,17 @@ static MachineAgentKind effect_agent(const Effect *e)
 {
     return e->kind == EFFECT_mma ? AGENT_tensor
            : e->kind == EFFECT_cp_async || e->kind == EFFECT_cp_arrive
-               ? AGENT_cp_async : AGENT_copy;
+               ? AGENT_cp_async
+               : AGENT_copy;
 }
 
 void effect_finish(Machine *mc, Effect *e)
 {
-    MachineEvent ev = { .kind = MEV_finish, .op = e->op, .effect = e->number,
-                        .agent = warp_agent(e->warp, effect_agent(e),
-                                            e->lanes) };
+    MachineEvent ev = { .kind = MEV_finish,
+                        .op = e->op,
+                        .effect = e->number,
+                        .agent =
+                            warp_agent(e->warp, effect_agent(e), e->lanes) };
     machine_emit(mc, &ev);
     Effect *last = mc->effects[--mc->n_effects];
     mc->effects[e->place] = last;
@@ -76,7 +81,8 @@ bool check_proxy(Machine *mc, const Warp *w, uint32_t lanes, const Op *op,
     return machine_fail(mc, w, lanes, op, "proxy",
                         "reads shared byte %lld of cta %u through the async "
                         "proxy, but it was written by ordinary stores and no "
-                        "fence.proxy followed", (long long)at, cta->rank);
+                        "fence.proxy followed",
+                        (long long)at, cta->rank);
 }
 
 static bool earlier_cp(const Effect *e)
@@ -126,7 +132,7 @@ bool effect_step(Machine *mc, Effect *e)
     return ok;
 }
 
-/* ---- issue ---------------------------------------------------------------------------------- */
+/* ---- issue --------------------------------------------------------------- */
 
 static bool copy_fail(Warp *w, const Op *op, const char *what)
 {
@@ -160,8 +166,8 @@ static bool resolve_map(Warp *w, const Op *op, const Access *a, unsigned lane,
         if (len != e->map->box[d])
             return machine_fail(w->machine, w, 1u << lane, op, "copy",
                                 "dimension %u of the access has %lld elements, "
-                                "but the map's box has %lld", d,
-                                (long long)len, (long long)e->map->box[d]);
+                                "but the map's box has %lld",
+                                d, (long long)len, (long long)e->map->box[d]);
         e->map_index[d] = index[d];
     }
     return true;
@@ -178,8 +184,9 @@ static bool resolve_shared(Warp *w, const Op *op, const Access *a,
     if (!o)
         return false;
     if (o->space != SPACE_shared || o->elem != e->map->elem)
-        return copy_fail(w, op, "the shared side must be a shared object of "
-                                "the map's element type");
+        return copy_fail(w, op,
+                         "the shared side must be a shared object of "
+                         "the map's element type");
     if (!place_at(w, op, o, index, lane, &p))
         return false;
     for (unsigned d = o->rank; d-- > 0;) {
@@ -196,8 +203,8 @@ static bool resolve_shared(Warp *w, const Op *op, const Access *a,
     if (n != box_elements(e->map))
         return machine_fail(w->machine, w, 1u << lane, op, "copy",
                             "the shared side has %lld elements, but the map's "
-                            "box has %lld", (long long)n,
-                            (long long)box_elements(e->map));
+                            "box has %lld",
+                            (long long)n, (long long)box_elements(e->map));
     e->shared_at = o->offset;
     for (unsigned d = 0; d < o->rank; d++)
         e->shared_at += index[d] * o->stride[d] * o->elem_bytes;
@@ -230,12 +237,13 @@ Step exec_copy(Warp *w, const Op *op, uint32_t mask)
     bool load = op->code == OP_async_bulk_tensor_load;
     const Access *a = op->operands[0].u.access, *b = op->operands[1].u.access;
     if (mask & (mask - 1)) {
-        copy_fail(w, op, "one thread must start a copy, but several come "
-                         "here");
+        copy_fail(w, op,
+                  "one thread must start a copy, but several come "
+                  "here");
         return STEP_failed;
     }
-    Effect *e = effect_new(w->machine, load ? EFFECT_load : EFFECT_store, w,
-                           op, mask);
+    Effect *e =
+        effect_new(w->machine, load ? EFFECT_load : EFFECT_store, w, op, mask);
     if (!resolve_map(w, op, load ? b : a, lane, e) ||
         !resolve_shared(w, op, load ? a : b, lane, e))
         return STEP_failed;
@@ -247,10 +255,11 @@ Step exec_copy(Warp *w, const Op *op, uint32_t mask)
     return mbar_offset(w, op, op->operands[2].u.access, lane, &e->bar_at,
                        NULL) &&
                    resolve_targets(w, op, e)
-               ? STEP_next : STEP_failed;
+               ? STEP_next
+               : STEP_failed;
 }
 
-/* ---- the engine's steps ------------------------------------------------------------------------ */
+/* ---- the engine's steps -------------------------------------------------- */
 
 /* Calls fn for each element of the box with its storage position, or
  * VIEW_OUTSIDE_MAP, in row-major order. */
@@ -278,9 +287,13 @@ static void global_event(Machine *mc, const Effect *e, int64_t at, bool write)
     MachineEventKind kind = write ? MEV_write : MEV_read;
     if (!(mc->wants >> kind & 1))
         return;
-    MachineEvent ev = { .kind = kind, .op = e->op, .effect = e->number,
-                        .tensor = e->map->view.tensor, .offset = at,
-                        .length = 1, .async_proxy = true,
+    MachineEvent ev = { .kind = kind,
+                        .op = e->op,
+                        .effect = e->number,
+                        .tensor = e->map->view.tensor,
+                        .offset = at,
+                        .length = 1,
+                        .async_proxy = true,
                         .agent = warp_agent(e->warp, AGENT_copy, e->lanes) };
     machine_emit(mc, &ev);
 }
@@ -289,9 +302,13 @@ static void shared_event(Machine *mc, const Effect *e, const Cta *cta,
                          int64_t bytes, bool write)
 {
     MachineEventKind kind = write ? MEV_write : MEV_read;
-    MachineEvent ev = { .kind = kind, .op = e->op, .effect = e->number,
-                        .cta = cta->rank, .offset = e->shared_at,
-                        .length = bytes, .async_proxy = true,
+    MachineEvent ev = { .kind = kind,
+                        .op = e->op,
+                        .effect = e->number,
+                        .cta = cta->rank,
+                        .offset = e->shared_at,
+                        .length = bytes,
+                        .async_proxy = true,
                         .agent = warp_agent(e->warp, AGENT_copy, e->lanes) };
     machine_emit(mc, &ev);
 }
@@ -331,8 +348,9 @@ static bool write_element(Machine *mc, Effect *e, int64_t i, int64_t at)
         return fail_element(mc, e, at);
     global_event(mc, e, at, true);
     if (e->add) {
-        tensor_set(t, at, value_add(t->elem, tensor_get(t, at),
-                                    scalar_decode(t->elem, from)));
+        tensor_set(t, at,
+                   value_add(t->elem, tensor_get(t, at),
+                             scalar_decode(t->elem, from)));
         return true;
     }
     memcpy(t->bytes + at * t->elem_bytes, from, t->elem_bytes);
@@ -363,7 +381,8 @@ static bool move_shared(Machine *mc, Effect *e, Cta *cta, bool write)
         if (memchr(cta->written + at, 0, n))
             return machine_fail(mc, e->warp, e->lanes, e->op, "poison",
                                 "reads shared byte %lld of cta %u, which was "
-                                "never written", (long long)at, cta->rank);
+                                "never written",
+                                (long long)at, cta->rank);
         memcpy(e->data + i, cta->smem + at, n);
     }
     shared_event(mc, e, cta, total, write);
@@ -389,12 +408,14 @@ static bool load_step(Machine *mc, Effect *e)
     if (!cta->live)
         return machine_fail(mc, e->warp, e->lanes, e->op, "exited",
                             "writes shared memory of cta %u, all of whose "
-                            "warps have ended", cta->rank);
+                            "warps have ended",
+                            cta->rank);
     if (!cta->bars[e->bar_at / 8].fenced && cta->bars[e->bar_at / 8].ready)
         return machine_fail(mc, e->warp, e->lanes, e->op, "proxy",
                             "signals an mbarrier of cta %u whose "
                             "initialisation no fence made visible to the async "
-                            "proxy", cta->rank);
+                            "proxy",
+                            cta->rank);
     if (!move_shared(mc, e, cta, true) ||
         !mbar_bytes(mc, e->warp, e->op, cta, e->bar_at, -box_bytes(e)))
         return false;

@@ -43,7 +43,7 @@ static bool instr_fail(Warp *w, const Op *op, const char *what)
     return machine_fail(w->machine, w, 0, op, "instr", "%s", what);
 }
 
-/* ---- binding --------------------------------------------------------------------------- */
+/* ---- binding ------------------------------------------------------------- */
 
 static bool bind_access(Warp *w, const Op *op, const Access *a, unsigned lane,
                         CallArg *out)
@@ -59,8 +59,8 @@ static bool bind_access(Warp *w, const Op *op, const Access *a, unsigned lane,
             return false;
         out->dim[out->n_dims++] = (int)d;
     }
-    out->temp = tensor_new(out->param->name, out->obj->elem, out->n_dims,
-                           out->len);
+    out->temp =
+        tensor_new(out->param->name, out->obj->elem, out->n_dims, out->len);
     return out->temp || instr_fail(w, op, "an operand is too large");
 }
 
@@ -74,8 +74,9 @@ static bool bind_register(Warp *w, const Op *op, const Value *v, CallArg *out)
     for (unsigned d = 0; d < p->rank && d < TENSOR_MAX_RANK; d++)
         out->len[d] = p->shape[d];
     out->temp = tensor_new(p->name, v->type->elem, p->rank, out->len);
-    return out->temp || instr_fail(w, op, "a register operand needs a constant "
-                                          "shape");
+    return out->temp || instr_fail(w, op,
+                                   "a register operand needs a constant "
+                                   "shape");
 }
 
 static bool bind_operand(Warp *w, const Op *op, unsigned i, unsigned lane,
@@ -106,8 +107,9 @@ static bool bind_call(Warp *w, const Op *op, const Instr *in, LaneGroup group,
 {
     *c = (struct LaneCall){ .n = in->n_params, .group = group };
     if (op->n_operands != in->n_params)
-        return instr_fail(w, op, "the call does not give each parameter of "
-                                 "the instruction");
+        return instr_fail(w, op,
+                          "the call does not give each parameter of "
+                          "the instruction");
     c->args = calloc(c->n + 1, sizeof *c->args);
     if (!c->args)
         panic("bind_call: out of memory");
@@ -134,7 +136,7 @@ void lane_calls_free(Effect *e)
     free(e->calls);
 }
 
-/* ---- registers ----------------------------------------------------------------------------- */
+/* ---- registers ----------------------------------------------------------- */
 
 /* Lane and slot of element e of a register operand. */
 static bool register_of(Warp *w, const struct LaneCall *c, const CallArg *a,
@@ -142,7 +144,8 @@ static bool register_of(Warp *w, const struct LaneCall *c, const CallArg *a,
 {
     const MemRef *ref = a->reg->type->mem ? a->reg->type->mem : a->param->mem;
     const Mem *mem = w->machine->m->lib && ref
-                         ? lib_mem_find(w->machine->m->lib, ref) : NULL;
+                         ? lib_mem_find(w->machine->m->lib, ref)
+                         : NULL;
     *lane = c->group.lane;
     *slot = e;
     if (mem && mem->map_thread) {
@@ -150,8 +153,9 @@ static bool register_of(Warp *w, const struct LaneCall *c, const CallArg *a,
         if (!map)
             return false;
         if (e >= map->n)
-            return instr_fail(w, a->op, "a register tile is smaller than the "
-                                        "instruction's operand");
+            return instr_fail(w, a->op,
+                              "a register tile is smaller than the "
+                              "instruction's operand");
         *lane = map->lane[e];
         *slot = map->slot[e];
         return true;
@@ -164,16 +168,18 @@ static bool register_of(Warp *w, const struct LaneCall *c, const CallArg *a,
     *lane += (unsigned)(e / rest) * c->group.pitch;
     *slot = e % rest;
     return e / rest < c->group.threads ||
-           instr_fail(w, a->op, "an operand is spread over more threads than "
-                                "the instruction's unit has");
+           instr_fail(w, a->op,
+                      "an operand is spread over more threads than "
+                      "the instruction's unit has");
 }
 
 static bool gather_register(Warp *w, const struct LaneCall *c, CallArg *a)
 {
     const WarpVal *v = &w->vals[a->reg->id];
     if (v->flight)
-        return instr_fail(w, a->op, "reads an accumulator that wgmma may still "
-                                    "be writing");
+        return instr_fail(w, a->op,
+                          "reads an accumulator that wgmma may still "
+                          "be writing");
     frag_settle(v->frag);
     for (int64_t e = 0; e < a->temp->count; e++) {
         unsigned lane;
@@ -185,15 +191,16 @@ static bool gather_register(Warp *w, const struct LaneCall *c, CallArg *a)
             continue;
         }
         if (v->frag && slot >= v->frag->n)
-            return instr_fail(w, a->op, "a fragment has fewer registers than "
-                                        "the instruction's operand");
+            return instr_fail(w, a->op,
+                              "a fragment has fewer registers than "
+                              "the instruction's operand");
         if (v->frag && (v->frag->live[slot] >> lane & 1))
             tensor_set(a->temp, e, v->frag->x[slot * WARP_LANES + lane]);
     }
     return true;
 }
 
-/* ---- memory -------------------------------------------------------------------------------------- */
+/* ---- memory -------------------------------------------------------------- */
 
 static bool element_place(Warp *w, const struct LaneCall *c, const CallArg *a,
                           int64_t e, Place *p)
@@ -249,7 +256,7 @@ static bool is_read(const CallArg *a)
            !a->param->write_only;
 }
 
-/* ---- calling ------------------------------------------------------------------------------------- */
+/* ---- calling ------------------------------------------------------------- */
 
 static bool gather_call(Warp *w, struct LaneCall *c)
 {
@@ -264,15 +271,14 @@ static bool gather_call(Warp *w, struct LaneCall *c)
     return true;
 }
 
-static bool run_call(Warp *w, const Op *op, const Instr *in,
-                     struct LaneCall *c)
+static bool run_call(Warp *w, const Op *op, const Instr *in, struct LaneCall *c)
 {
     ProcArg *args = calloc(c->n + 1, sizeof *args);
     if (!args)
         panic("run_call: out of memory");
     for (unsigned i = 0; i < c->n; i++)
-        args[i] = (ProcArg){ .value = c->args[i].value,
-                             .tensor = c->args[i].temp };
+        args[i] =
+            (ProcArg){ .value = c->args[i].value, .tensor = c->args[i].temp };
     bool ok = interp_run_instr(w->machine->interp, in, args, c->n, op);
     free(args);
     if (!ok)
@@ -314,8 +320,9 @@ static bool scatter_register(Warp *w, const struct LaneCall *c,
             continue;
         }
         if (slot >= f->n)
-            return instr_fail(w, a->op, "a result has fewer registers than "
-                                        "the instruction writes");
+            return instr_fail(w, a->op,
+                              "a result has fewer registers than "
+                              "the instruction writes");
         f->live[slot] |= 1u << lane;
         f->x[slot * WARP_LANES + lane] = tensor_get(a->temp, e);
     }
@@ -334,8 +341,9 @@ static bool scatter_call(Warp *w, const Op *op, struct LaneCall *c, bool first)
                 return false;
         } else if (a->reg) {
             if (r >= op->n_results)
-                return instr_fail(w, op, "no result for a register operand "
-                                         "that the instruction writes");
+                return instr_fail(w, op,
+                                  "no result for a register operand "
+                                  "that the instruction writes");
             if (!scatter_register(w, c, a, op->results[r++], first))
                 return false;
         }
@@ -427,8 +435,9 @@ static bool call_groups(Warp *w, const Op *op, const Instr *in, LaneGroup g,
         if (!(lanes & mask))
             continue;
         if ((lanes & mask) != lanes)
-            return instr_fail(w, op, "some threads of the instruction's unit "
-                                     "do not come here");
+            return instr_fail(w, op,
+                              "some threads of the instruction's unit "
+                              "do not come here");
         if (!call_now(w, op, in, g, first))
             return false;
         first = false;
@@ -445,8 +454,9 @@ Step exec_instr(Warp *w, const Op *op, uint32_t mask)
         return STEP_failed;
     }
     if (!unit_lanes(in, &g)) {
-        instr_fail(w, op, "the machine runs instructions of one warp's "
-                          "threads; this one has another unit");
+        instr_fail(w, op,
+                   "the machine runs instructions of one warp's "
+                   "threads; this one has another unit");
         return STEP_failed;
     }
     if (in->timeline && !strcmp(in->timeline, "Sm80_cp_async_instr"))

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* ---- composed accesses ------------------------------------------------------- */
+/* ---- composed accesses --------------------------------------------------- */
 
 struct AccessMap {
     size_t n, cap; /* cap: a power of two */
@@ -16,8 +16,8 @@ struct AccessMap {
 
 static size_t access_slot(const struct AccessMap *map, const Access *a)
 {
-    size_t i = (size_t)hash_u64(HASH_SEED, (uint64_t)(uintptr_t)a) &
-               (map->cap - 1);
+    size_t i =
+        (size_t)hash_u64(HASH_SEED, (uint64_t)(uintptr_t)a) & (map->cap - 1);
     while (map->from[i] && map->from[i] != a)
         i = (i + 1) & (map->cap - 1);
     return i;
@@ -59,7 +59,7 @@ const Access *kernel_access(const Kernel *k, const Access *a)
     return k->composed->to[at];
 }
 
-/* ---- the walk ------------------------------------------------------------------- */
+/* ---- the walk ------------------------------------------------------------ */
 
 typedef struct Prepare {
     Kernel *k;
@@ -71,8 +71,8 @@ static bool prepare_fail(Prepare *p, const Op *op, const char *what)
 {
     StrBuf name = { 0 };
     print_op_name(&name, op);
-    diag_error(p->k->m->ctx, op->loc, "machine", "'%s': %s",
-               strbuf_text(&name), what);
+    diag_error(p->k->m->ctx, op->loc, "machine", "'%s': %s", strbuf_text(&name),
+               what);
     strbuf_free(&name);
     p->ok = false;
     return false;
@@ -121,8 +121,9 @@ static bool const_extents(Prepare *p, const Op *op, const Value *v, MemObj *o)
     int64_t stride = 1;
     for (unsigned d = o->rank; d-- > 0;) {
         if (!affine_is_const(v->shape[d], &o->extent[d]) || o->extent[d] < 0)
-            return prepare_fail(p, op, "an object in a kernel needs constant "
-                                       "extents");
+            return prepare_fail(p, op,
+                                "an object in a kernel needs constant "
+                                "extents");
         o->stride[d] = stride;
         stride *= o->extent[d];
     }
@@ -165,8 +166,8 @@ static int64_t obj_bytes(const MemObj *o)
 static void prepare_alloc(Prepare *p, const Op *op)
 {
     const Value *v = op->results[0];
-    int64_t offset = op_attr_int(op, "offset",
-                                 op_attr_int(op, "derived.offset", -1));
+    int64_t offset =
+        op_attr_int(op, "offset", op_attr_int(op, "derived.offset", -1));
     MemObj *o = new_obj(p, v, offset >= 0 ? SPACE_shared : SPACE_local);
     if (!const_extents(p, op, v, o) || o->space == SPACE_local)
         return;
@@ -187,9 +188,10 @@ static void prepare_mbarriers(Prepare *p, const Op *op)
         return;
     if (o->offset < 0 || o->offset % 8 || o->count < 1 ||
         o->offset + obj_bytes(o) > p->k->smem_bytes)
-        prepare_fail(p, op, "an mbarrier array needs an offset that is a "
-                            "multiple of 8, room in shared memory, and a "
-                            "count of at least 1");
+        prepare_fail(p, op,
+                     "an mbarrier array needs an offset that is a "
+                     "multiple of 8, room in shared memory, and a "
+                     "count of at least 1");
 }
 
 static void prepare_operands(Prepare *p, const Op *op)
@@ -199,8 +201,7 @@ static void prepare_operands(Prepare *p, const Op *op)
         if (op->operands[i].kind != OPND_access)
             continue;
         if (is_inner_window(a->base))
-            access_put(p->arena, p->k->composed, a,
-                       access_compose(p->k->m, a));
+            access_put(p->arena, p->k->composed, a, access_compose(p->k->m, a));
     }
 }
 
@@ -224,8 +225,9 @@ static void map_box(Prepare *p, MemObj *o)
     const MemRef *ref = o->value->type->mem;
     if (!ref || ref->n_params < 2 || ref->n_params > 1 + BOX_RANK ||
         ref->n_params - 1 != o->rank) {
-        prepare_fail(p, p->k->op, "a tensor map needs a swizzle and a box of "
-                                  "the window's rank");
+        prepare_fail(p, p->k->op,
+                     "a tensor map needs a swizzle and a box of "
+                     "the window's rank");
         return;
     }
     o->box_swizzle = swizzle_mask(ref->params[0].i);
@@ -236,13 +238,14 @@ static void map_box(Prepare *p, MemObj *o)
 
 static void prepare_param(Prepare *p, const Value *v, const LaunchArg *arg)
 {
-    MemObj *o = new_obj(p, v, v->type->kind == TK_map ? SPACE_map
-                                                      : SPACE_global);
+    MemObj *o =
+        new_obj(p, v, v->type->kind == TK_map ? SPACE_map : SPACE_global);
     o->view = arg->view;
     o->rank = arg->view.rank;
     if (o->rank != v->type->rank || arg->view.tensor->elem != o->elem) {
-        prepare_fail(p, p->k->op, "an argument of the launch has another "
-                                  "element type or rank than the parameter");
+        prepare_fail(p, p->k->op,
+                     "an argument of the launch has another "
+                     "element type or rank than the parameter");
         return;
     }
     for (unsigned d = 0; d < o->rank; d++) {
@@ -262,8 +265,9 @@ static bool read_attrs(Prepare *p, const Op *op)
     k->cluster_dim = op_attr_int(op, "clusterDim", 0);
     k->smem_bytes = op_attr_int(op, "smem_bytes", -1);
     if (k->block_dim < 32 || k->block_dim > 1024 || k->block_dim % 32)
-        return prepare_fail(p, op, "blockDim must be a multiple of 32 from 32 "
-                                   "to 1024");
+        return prepare_fail(p, op,
+                            "blockDim must be a multiple of 32 from 32 "
+                            "to 1024");
     if (k->cluster_dim < 1 || k->cluster_dim > 16)
         return prepare_fail(p, op, "clusterDim must be from 1 to 16");
     if (k->smem_bytes < 0 || k->smem_bytes > 232448)
@@ -285,8 +289,9 @@ Kernel *kernel_prepare(Module *m, Arena *arena, const Op *op,
     const Block *b = k->block;
     if (b->n_args < 3 || b->n_args - 3 != n_args || b->args[n_args].value ||
         b->args[n_args + 1].value || b->args[n_args + 2].value) {
-        prepare_fail(&p, op, "the launch must give each parameter before the "
-                             "coordinates cta, warp and lane");
+        prepare_fail(&p, op,
+                     "the launch must give each parameter before the "
+                     "coordinates cta, warp and lane");
         return NULL;
     }
     k->cta = b->args[n_args].var;

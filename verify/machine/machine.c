@@ -2,13 +2,13 @@
  * the host procedure, which the interpreter runs with the host ops here. */
 #include "verify/machine/machine.h"
 
-#include "verify/machine/kernel.h"
 #include "ir/values.h"
+#include "verify/machine/kernel.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- faults and events -------------------------------------------------------------- */
+/* ---- faults and events --------------------------------------------------- */
 
 void print_op_name(StrBuf *out, const Op *op)
 {
@@ -51,11 +51,11 @@ bool machine_fail(Machine *mc, const Warp *w, uint32_t lanes, const Op *op,
     strbuf_vaddf(&text, fmt, ap);
     va_end(ap);
     print_op_name(&name, op);
-    Diag *d = diag_error(mc->ctx, op->loc, code, "'%s': %s",
-                         strbuf_text(&name), strbuf_text(&text));
+    Diag *d = diag_error(mc->ctx, op->loc, code, "'%s': %s", strbuf_text(&name),
+                         strbuf_text(&text));
     if (w) {
-        strbuf_addf(&at, "cluster = %u, cta = %u, warp = %u",
-                    w->cluster->index, w->cta->rank, w->index);
+        strbuf_addf(&at, "cluster = %u, cta = %u, warp = %u", w->cluster->index,
+                    w->cta->rank, w->index);
         add_lanes(&at, lanes);
         if (w->role)
             strbuf_addf(&at, ", role %s", w->role);
@@ -86,8 +86,10 @@ void machine_emit(Machine *mc, MachineEvent *e)
 
 MachineAgent warp_agent(const Warp *w, MachineAgentKind kind, uint32_t lanes)
 {
-    return (MachineAgent){ .kind = kind, .cluster = w->cluster->index,
-                           .cta = w->cta->rank, .warp = w->index,
+    return (MachineAgent){ .kind = kind,
+                           .cluster = w->cluster->index,
+                           .cta = w->cta->rank,
+                           .warp = w->index,
                            .lanes = lanes };
 }
 
@@ -99,7 +101,7 @@ uint64_t machine_random(Machine *mc)
     return z ^ (z >> 31);
 }
 
-/* ---- clusters ------------------------------------------------------------------------- */
+/* ---- clusters ------------------------------------------------------------ */
 
 static void make_warp(Machine *mc, Cluster *cl, Cta *cta, unsigned i)
 {
@@ -168,11 +170,15 @@ static void free_machine(Machine *mc)
 static bool launch(Module *m, const Op *kernel, const LaunchArg *args,
                    unsigned n, const MachineOptions *options, uint64_t salt)
 {
-    Machine mc = { .m = m, .ctx = m->ctx, .arena = arena_new(),
-                   .options = options, .rng = options->seed * 0x2545f491 + salt,
-                   .n_clusters = options->clusters > 0
-                                     ? (unsigned)options->clusters : 1,
-                   .interp = interp_new(m), .sem = values_sem() };
+    Machine mc = { .m = m,
+                   .ctx = m->ctx,
+                   .arena = arena_new(),
+                   .options = options,
+                   .rng = options->seed * 0x2545f491 + salt,
+                   .n_clusters =
+                       options->clusters > 0 ? (unsigned)options->clusters : 1,
+                   .interp = interp_new(m),
+                   .sem = values_sem() };
     int64_t *values = ARENA_ARRAY(mc.arena, int64_t, n);
     for (unsigned i = 0; i < n; i++)
         values[i] = args[i].value;
@@ -194,7 +200,7 @@ static bool launch(Module *m, const Op *kernel, const LaunchArg *args,
     return ok;
 }
 
-/* ---- the host's ops ---------------------------------------------------------------------- */
+/* ---- the host's ops ------------------------------------------------------ */
 
 typedef struct Host {
     Module *m;
@@ -209,9 +215,9 @@ static bool host_check(Interp *in, Scope *s, const Op *op)
     bool ok;
     if (!interp_operand_cond(in, s, op, 0, &ok))
         return false;
-    return ok || interp_fault(in, s, op, "precondition",
-                              op_attr_str(op, "message",
-                                          "an argument check failed"));
+    return ok ||
+           interp_fault(in, s, op, "precondition",
+                        op_attr_str(op, "message", "an argument check failed"));
 }
 
 static bool host_tensor_map(Interp *in, Scope *s, const Op *op)
@@ -235,7 +241,8 @@ static bool host_alloc(Host *h, Interp *in, Scope *s, const Op *op)
     if (!h->owned)
         panic("host_alloc: out of memory");
     if (!t)
-        return interp_fault(in, s, op, "size", "cannot allocate this tensor: "
+        return interp_fault(in, s, op, "size",
+                            "cannot allocate this tensor: "
                             "an extent is negative, or it is too large");
     h->owned[h->n_owned++] = t;
     View w = view_of(t);
@@ -252,8 +259,8 @@ static bool host_fill(Interp *in, Scope *s, const Op *op, const View *to,
     unsigned bad;
     for (unsigned d = 0; d < to->rank; d++) {
         n *= to->extent[d];
-        if (from && (from->rank != to->rank ||
-                     from->extent[d] != to->extent[d]))
+        if (from &&
+            (from->rank != to->rank || from->extent[d] != to->extent[d]))
             return interp_fault(in, s, op, "shape",
                                 "the sides of a copy have different shapes");
     }
@@ -321,8 +328,8 @@ static bool host_launch(Host *h, Interp *in, Scope *s, const Op *op)
             ok = interp_operand_view(in, s, op, i, &args[i].view);
         }
     }
-    ok = ok && launch(h->m, kernel, args, op->n_operands, h->options,
-                      ++h->launches);
+    ok = ok &&
+         launch(h->m, kernel, args, op->n_operands, h->options, ++h->launches);
     free(args);
     return ok;
 }

@@ -18,10 +18,10 @@
 #include "verify/interp.h"
 
 typedef enum MachineAgentKind {
-    AGENT_warp,    /* lanes of a warp */
-    AGENT_copy,    /* the bulk-copy engine */
+    AGENT_warp,     /* lanes of a warp */
+    AGENT_copy,     /* the bulk-copy engine */
     AGENT_cp_async, /* a thread's cp.async */
-    AGENT_tensor   /* the tensor core, for one warp */
+    AGENT_tensor    /* the tensor core, for one warp */
 } MachineAgentKind;
 
 typedef struct MachineAgent {
@@ -31,7 +31,8 @@ typedef struct MachineAgent {
 } MachineAgent;
 
 typedef enum MachineEventKind {
-    MEV_read, MEV_write, /* memory: see below */
+    MEV_read,
+    MEV_write,  /* memory: see below */
     MEV_issue,  /* an effect was started: effect */
     MEV_finish, /* .. and is over */
     MEV_edge,   /* order: what `agent` did is before what `to` does: why */

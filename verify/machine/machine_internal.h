@@ -15,8 +15,8 @@
 
 enum { WARP_LANES = 32, NAMED_BARRIERS = 16, BOX_RANK = 5 };
 #define ALL_LANES UINT32_C(0xffffffff)
-#define FOR_LANES(l, mask)                                                  \
-    for (unsigned l = 0; l < WARP_LANES; l++)                               \
+#define FOR_LANES(l, mask)                    \
+    for (unsigned l = 0; l < WARP_LANES; l++) \
         if ((mask) >> l & 1)
 
 typedef struct Machine Machine;
@@ -26,10 +26,14 @@ typedef struct Cta Cta;
 typedef struct Warp Warp;
 typedef struct Effect Effect;
 
-/* ---- memory ------------------------------------------------------------------ */
+/* ---- memory -------------------------------------------------------------- */
 
 typedef enum Space {
-    SPACE_none, SPACE_shared, SPACE_global, SPACE_map, SPACE_local,
+    SPACE_none,
+    SPACE_shared,
+    SPACE_global,
+    SPACE_map,
+    SPACE_local,
     SPACE_mbarrier
 } Space;
 
@@ -40,10 +44,10 @@ typedef struct MemObj {
     ScalarType elem;
     unsigned elem_bytes, rank;
     int64_t extent[TENSOR_MAX_RANK], stride[TENSOR_MAX_RANK]; /* elements */
-    int64_t offset;    /* shared, mbarrier: bytes */
-    uint32_t swizzle;  /* shared: 0x70, 0x30, 0x10 or 0 */
-    int64_t count;     /* mbarrier: arrivals of a phase */
-    View view;         /* global, map */
+    int64_t offset;        /* shared, mbarrier: bytes */
+    uint32_t swizzle;      /* shared: 0x70, 0x30, 0x10 or 0 */
+    int64_t count;         /* mbarrier: arrivals of a phase */
+    View view;             /* global, map */
     int64_t box[BOX_RANK]; /* map */
     unsigned box_rank;
     uint32_t box_swizzle;
@@ -59,11 +63,11 @@ typedef struct Place {
 } Place;
 
 typedef struct Mbar {
-    int64_t count;   /* arrivals a phase needs */
-    int64_t pending; /* of them still missing */
-    int64_t bytes;   /* expected and not delivered */
-    int64_t phase;   /* number of the current phase */
-    bool ready;      /* initialised */
+    int64_t count;      /* arrivals a phase needs */
+    int64_t pending;    /* of them still missing */
+    int64_t bytes;      /* expected and not delivered */
+    int64_t phase;      /* number of the current phase */
+    bool ready;         /* initialised */
     const Value *array; /* for messages */
     int64_t element;
     bool fenced; /* its initialisation was made visible to the async proxy */
@@ -74,7 +78,7 @@ typedef struct Named {
     uint64_t generation;
 } Named;
 
-/* ---- values ------------------------------------------------------------------- */
+/* ---- values -------------------------------------------------------------- */
 
 /* A warp's registers of one fragment; shared between values that are equal. */
 typedef struct Frag {
@@ -101,22 +105,28 @@ typedef struct WarpVal {
     Tensor *local;    /* register tensor, lane first */
 } WarpVal;
 
-/* ---- warps ---------------------------------------------------------------------- */
+/* ---- warps --------------------------------------------------------------- */
 
 typedef struct Frame {
     const Block *block;
-    const Op *owner, *at; /* at: next op, NULL at the block's end */
-    uint32_t mask;        /* lanes that run the block */
-    uint32_t entry;       /* lanes that entered the owner */
-    uint32_t other;       /* ctl.if: lanes for the second block */
-    bool merged;          /* ctl.if: one block gave its results already */
-    int64_t i, hi, step;  /* loops: current, end; tasks: linear number */
+    const Op *owner, *at;       /* at: next op, NULL at the block's end */
+    uint32_t mask;              /* lanes that run the block */
+    uint32_t entry;             /* lanes that entered the owner */
+    uint32_t other;             /* ctl.if: lanes for the second block */
+    bool merged;                /* ctl.if: one block gave its results already */
+    int64_t i, hi, step;        /* loops: current, end; tasks: linear number */
     int64_t *lane_lo, *lane_hi; /* loops with bounds of the lane, or NULL */
 } Frame;
 
 typedef enum WaitKind {
-    WAIT_none, WAIT_mbarrier, WAIT_named, WAIT_cluster, WAIT_bulk,
-    WAIT_bulk_read, WAIT_cp_async, WAIT_mma
+    WAIT_none,
+    WAIT_mbarrier,
+    WAIT_named,
+    WAIT_cluster,
+    WAIT_bulk,
+    WAIT_bulk_read,
+    WAIT_cp_async,
+    WAIT_mma
 } WaitKind;
 
 typedef struct Wait {
@@ -133,8 +143,8 @@ typedef struct Wait {
 
 /* Groups of one lane: bulk copies, or cp.async. */
 typedef struct LaneGroups {
-    int64_t open[WARP_LANES];    /* number of the group being filled */
-    bool filled[WARP_LANES];     /* it holds something */
+    int64_t open[WARP_LANES]; /* number of the group being filled */
+    bool filled[WARP_LANES];  /* it holds something */
 } LaneGroups;
 
 struct Warp {
@@ -171,7 +181,7 @@ struct Cta {
                                fence.proxy of the CTA */
     bool any_generic;
     bool fences_due; /* mbarriers were initialised since the last fence */
-    Mbar *bars;                    /* by offset / 8 */
+    Mbar *bars;      /* by offset / 8 */
     Named named[NAMED_BARRIERS];
     Warp *warps;
     unsigned live; /* warps that have not ended */
@@ -184,12 +194,12 @@ struct Cluster {
     int64_t live;           /* warps that have not ended */
 };
 
-/* ---- effects --------------------------------------------------------------------- */
+/* ---- effects ------------------------------------------------------------- */
 
 typedef enum EffectKind {
-    EFFECT_load,    /* tensor map to shared memory of some CTAs */
-    EFFECT_store,   /* shared memory to tensor map, or reduce into it */
-    EFFECT_cp_async, /* an instruction's body, for some lanes */
+    EFFECT_load,      /* tensor map to shared memory of some CTAs */
+    EFFECT_store,     /* shared memory to tensor map, or reduce into it */
+    EFFECT_cp_async,  /* an instruction's body, for some lanes */
     EFFECT_cp_arrive, /* an mbarrier arrival after the lanes' cp.async */
     EFFECT_mma
 } EffectKind;
@@ -214,8 +224,8 @@ struct Effect {
     int64_t group[WARP_LANES]; /* of each lane; mma: [0] */
     bool source_read;
     uint64_t priority; /* of the schedule */
-    size_t place; /* in the machine's list */
-    char *iterators; /* of the warp when it issued it: for messages */
+    size_t place;      /* in the machine's list */
+    char *iterators;   /* of the warp when it issued it: for messages */
     /* copies */
     const MemObj *map;
     int64_t map_index[BOX_RANK];
@@ -237,7 +247,7 @@ struct Effect {
     Effect *next; /* of the warp */
 };
 
-/* ---- kernel and machine -------------------------------------------------------------- */
+/* ---- kernel and machine -------------------------------------------------- */
 
 struct Kernel {
     Module *m;
@@ -247,8 +257,8 @@ struct Kernel {
     int64_t block_dim, cluster_dim, smem_bytes;
     VarId cta, warp, lane;
     size_t n_vars, n_values;
-    bool *varying;      /* by VarId: differs between lanes of a warp */
-    MemObj **objs;      /* by Value.id */
+    bool *varying; /* by VarId: differs between lanes of a warp */
+    MemObj **objs; /* by Value.id */
     struct AccessMap *composed;
 };
 
@@ -274,10 +284,10 @@ struct Machine {
     Sem sem;
     bool failed;
     Effect *stepping; /* the effect that an engine works on now */
-    uint32_t wants; /* events that somebody listens to */
+    uint32_t wants;   /* events that somebody listens to */
 };
 
-/* ---- faults and events (sched.c, machine.c) -------------------------------------------- */
+/* ---- faults and events (sched.c, machine.c) ------------------------------ */
 
 /* A diagnostic at op: "'async.x': ..", with the warp's place as witness. */
 bool machine_fail(Machine *mc, const Warp *w, uint32_t lanes, const Op *op,
@@ -289,7 +299,7 @@ uint64_t machine_random(Machine *mc);
 void print_iterators(StrBuf *out, const Warp *w);
 void print_op_name(StrBuf *out, const Op *op);
 
-/* ---- places (place.c) --------------------------------------------------------------------- */
+/* ---- places (place.c) ---------------------------------------------------- */
 
 bool kernel_varies(const Kernel *k, const Affine *e);
 bool access_varies(const Kernel *k, const Access *a);
@@ -301,8 +311,8 @@ bool warp_cond(Warp *w, const Op *op, const Cond *c, unsigned lane, bool *out);
 bool cond_varies(const Kernel *k, const Cond *c);
 /* The object and the index of the access's first element (ring slots put in);
  * parity receives that of the ring dimension, when there is one. */
-const MemObj *warp_access(Warp *w, const Op *op, const Access *a,
-                          unsigned lane, int64_t *index, int64_t *parity);
+const MemObj *warp_access(Warp *w, const Op *op, const Access *a, unsigned lane,
+                          int64_t *index, int64_t *parity);
 bool place_at(Warp *w, const Op *op, const MemObj *obj, const int64_t *index,
               unsigned lane, Place *out);
 bool place_read(Warp *w, const Op *op, const Place *p, unsigned lane,
@@ -313,9 +323,9 @@ int64_t shared_address(uint32_t swizzle, int64_t offset);
 void place_event(Warp *w, const Op *op, const Place *p, uint32_t lanes,
                  bool write);
 
-/* ---- values (values are by warp: warp.c) ------------------------------------------------------ */
+/* ---- values (values are by warp: warp.c) --------------------------------- */
 
-double *warp_lanes(Warp *w, const Value *v);      /* made when absent */
+double *warp_lanes(Warp *w, const Value *v); /* made when absent */
 Frag *frag_new(Machine *mc, int64_t n);
 void frag_drop(Machine *mc, Frag *f);
 void frag_settle(Frag *f);
@@ -330,11 +340,11 @@ bool warp_run(Warp *w, unsigned long budget);
 void warp_start(Warp *w);
 bool wait_ready(const Warp *w);
 
-/* ---- ops ---------------------------------------------------------------------------------------- */
+/* ---- ops ----------------------------------------------------------------- */
 
-Step exec_memory(Warp *w, const Op *op, uint32_t mask);  /* mem, arith, frag */
-Step exec_sync(Warp *w, const Op *op, uint32_t mask);    /* barriers, groups */
-Step exec_copy(Warp *w, const Op *op, uint32_t mask);    /* bulk copies */
+Step exec_memory(Warp *w, const Op *op, uint32_t mask); /* mem, arith, frag */
+Step exec_sync(Warp *w, const Op *op, uint32_t mask);   /* barriers, groups */
+Step exec_copy(Warp *w, const Op *op, uint32_t mask);   /* bulk copies */
 Step exec_wgmma(Warp *w, const Op *op, uint32_t mask);
 Step exec_instr(Warp *w, const Op *op, uint32_t mask);
 

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- scalars ------------------------------------------------------------------------- */
+/* ---- scalars ------------------------------------------------------------- */
 
 static Step exec_arith(Warp *w, const Op *op, uint32_t mask)
 {
@@ -35,13 +35,13 @@ static Step exec_arith(Warp *w, const Op *op, uint32_t mask)
     return STEP_next;
 }
 
-/* ---- lanes and memory ------------------------------------------------------------------ */
+/* ---- lanes and memory ---------------------------------------------------- */
 
 static bool lane_place(Warp *w, const Op *op, unsigned lane, Place *out)
 {
     int64_t index[TENSOR_MAX_RANK];
-    const MemObj *o = warp_access(w, op, op->operands[0].u.access, lane, index,
-                                  NULL);
+    const MemObj *o =
+        warp_access(w, op, op->operands[0].u.access, lane, index, NULL);
     return o && place_at(w, op, o, index, lane, out);
 }
 
@@ -93,8 +93,8 @@ static Step exec_store(Warp *w, const Op *op, uint32_t mask)
 static Step exec_reduce(Warp *w, const Op *op, uint32_t mask)
 {
     const double *a = warp_lanes(w, op->operands[1].u.value);
-    const double *b = op->n_operands == 3
-                          ? warp_lanes(w, op->operands[2].u.value) : NULL;
+    const double *b =
+        op->n_operands == 3 ? warp_lanes(w, op->operands[2].u.value) : NULL;
     FOR_LANES(l, mask)
     {
         Place p;
@@ -125,8 +125,8 @@ static Step exec_alloc(Warp *w, const Op *op, uint32_t mask)
         return STEP_failed;
     memcpy(extent + 1, o->extent, o->rank * sizeof *extent);
     if (!v->local)
-        v->local = tensor_new(op->results[0]->name, o->elem, o->rank + 1,
-                              extent);
+        v->local =
+            tensor_new(op->results[0]->name, o->elem, o->rank + 1, extent);
     if (!v->local) {
         machine_fail(w->machine, w, mask, op, "size",
                      "a register tensor that does not fit memory");
@@ -137,7 +137,7 @@ static Step exec_alloc(Warp *w, const Op *op, uint32_t mask)
     return STEP_next;
 }
 
-/* ---- fragments ---------------------------------------------------------------------------- */
+/* ---- fragments ----------------------------------------------------------- */
 
 static Step exec_frag_new(Warp *w, const Op *op, uint32_t mask)
 {
@@ -184,12 +184,15 @@ static Step exec_frag_extract(Warp *w, const Op *op, uint32_t mask)
         return STEP_failed;
     const Frag *f = w->vals[op->operands[0].u.value->id].frag;
     if (slot < 0 || slot >= f->n)
-        return fail_frag(w, mask, op, "bounds", "no register %lld in the "
-                         "fragment", slot);
+        return fail_frag(w, mask, op, "bounds",
+                         "no register %lld in the "
+                         "fragment",
+                         slot);
     if (mask & ~f->live[slot])
         return fail_frag(w, mask & ~f->live[slot], op, "poison",
                          "reads register %lld of a fragment, which was never "
-                         "written", slot);
+                         "written",
+                         slot);
     double *out = warp_lanes(w, op->results[0]);
     FOR_LANES(l, mask) out[l] = f->x[slot * WARP_LANES + l];
     return STEP_next;
@@ -202,8 +205,10 @@ static Step exec_frag_insert(Warp *w, const Op *op, uint32_t mask)
         return STEP_failed;
     const Frag *f = w->vals[op->operands[0].u.value->id].frag;
     if (slot < 0 || slot >= f->n)
-        return fail_frag(w, mask, op, "bounds", "no register %lld in the "
-                         "fragment", slot);
+        return fail_frag(w, mask, op, "bounds",
+                         "no register %lld in the "
+                         "fragment",
+                         slot);
     const double *x = warp_lanes(w, op->operands[1].u.value);
     Frag *g = frag_new(w->machine, f->n);
     memcpy(g->live, f->live, (size_t)f->n * sizeof *f->live);
@@ -215,7 +220,7 @@ static Step exec_frag_insert(Warp *w, const Op *op, uint32_t mask)
     return STEP_next;
 }
 
-/* ---- tile maps ------------------------------------------------------------------------------ */
+/* ---- tile maps ----------------------------------------------------------- */
 
 static bool map_value(const struct Env *env, const Atom *atom, int64_t *out)
 {
@@ -275,7 +280,8 @@ const TileMap *tile_map(Machine *mc, const Warp *w, const Op *op,
     if (!map) {
         machine_fail(mc, w, 0, op, "machine",
                      "the memory '%s' of the fragment has no map from elements "
-                     "to a warp's registers", ref ? ref->name : "none");
+                     "to a warp's registers",
+                     ref ? ref->name : "none");
         return NULL;
     }
     map->next = mc->tile_maps;
@@ -283,7 +289,7 @@ const TileMap *tile_map(Machine *mc, const Warp *w, const Op *op,
     return map;
 }
 
-/* ---- the tile store -------------------------------------------------------------------------- */
+/* ---- the tile store ------------------------------------------------------ */
 
 typedef struct TileTarget {
     const MemObj *obj;
@@ -314,10 +320,11 @@ static bool tile_target(Warp *w, const Op *op, TileTarget *t)
     return true;
 }
 
-static bool store_tile(Warp *w, const Op *op, const TileMap *map,
-                       const Frag *f, TileTarget *t)
+static bool store_tile(Warp *w, const Op *op, const TileMap *map, const Frag *f,
+                       TileTarget *t)
 {
-    int64_t rows = op_attr_int(op, "rows", 0), cols = op_attr_int(op, "cols", 0);
+    int64_t rows = op_attr_int(op, "rows", 0),
+            cols = op_attr_int(op, "cols", 0);
     int64_t col0 = op_attr_int(op, "col0", 0);
     ScalarType from = op->operands[1].u.value->type->elem;
     if (rows != map->rows || col0 < 0 || cols < 1 || col0 + cols > map->cols)
@@ -333,8 +340,8 @@ static bool store_tile(Warp *w, const Op *op, const TileMap *map,
             if (slot >= f->n || !(f->live[slot] >> lane & 1))
                 return machine_fail(w->machine, w, 1u << lane, op, "poison",
                                     "stores element (%lld, %lld) of a tile, "
-                                    "which was never written", (long long)r,
-                                    (long long)(col0 + c));
+                                    "which was never written",
+                                    (long long)r, (long long)(col0 + c));
             memcpy(index, t->index, sizeof index);
             if (t->dim[0] >= 0)
                 index[t->dim[0]] += c / t->inner;
@@ -342,8 +349,9 @@ static bool store_tile(Warp *w, const Op *op, const TileMap *map,
             index[t->dim[2]] += t->dim[0] >= 0 ? c % t->inner : c;
             if (!place_at(w, op, t->obj, index, lane, &p))
                 return false;
-            place_write(w, &p, value_convert(t->obj->elem, from,
-                                             f->x[slot * WARP_LANES + lane]));
+            place_write(w, &p,
+                        value_convert(t->obj->elem, from,
+                                      f->x[slot * WARP_LANES + lane]));
             place_event(w, op, &p, 1u << lane, true);
         }
     return true;
@@ -356,8 +364,8 @@ static Step exec_tile_store(Warp *w, const Op *op, uint32_t mask)
     if (!frag_readable(w, op, 1, mask) || !tile_target(w, op, &t))
         return STEP_failed;
     const TileMap *map = tile_map(w->machine, w, op, v->type->mem);
-    return map && store_tile(w, op, map, w->vals[v->id].frag, &t)
-               ? STEP_next : STEP_failed;
+    return map && store_tile(w, op, map, w->vals[v->id].frag, &t) ? STEP_next
+                                                                  : STEP_failed;
 }
 
 Step exec_memory(Warp *w, const Op *op, uint32_t mask)

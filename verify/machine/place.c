@@ -6,18 +6,17 @@
 
 #include <string.h>
 
-/* ---- index expressions ----------------------------------------------------------- */
+/* ---- index expressions --------------------------------------------------- */
 
 static bool eval(const Warp *w, const Affine *e, unsigned lane, int64_t *out);
 
-static bool eval_atom(const Warp *w, const Atom *a, unsigned lane,
-                      int64_t *out)
+static bool eval_atom(const Warp *w, const Atom *a, unsigned lane, int64_t *out)
 {
     int64_t x, y;
     switch (a->kind) {
     case ATOM_var:
-        *out = w->lane_vars[a->var] ? w->lane_vars[a->var][lane]
-                                    : w->vars[a->var];
+        *out =
+            w->lane_vars[a->var] ? w->lane_vars[a->var][lane] : w->vars[a->var];
         return true;
     case ATOM_floordiv:
     case ATOM_mod:
@@ -111,7 +110,7 @@ bool warp_cond(Warp *w, const Op *op, const Cond *c, unsigned lane, bool *out)
                         "bits, or reads what a kernel cannot know");
 }
 
-/* ---- accesses ------------------------------------------------------------------------ */
+/* ---- accesses ------------------------------------------------------------ */
 
 static int64_t floor_div(int64_t a, int64_t b)
 {
@@ -132,8 +131,8 @@ static bool ring_index(Warp *w, const AccessDim *d, int64_t *index,
     return true;
 }
 
-const MemObj *warp_access(Warp *w, const Op *op, const Access *a,
-                          unsigned lane, int64_t *index, int64_t *parity)
+const MemObj *warp_access(Warp *w, const Op *op, const Access *a, unsigned lane,
+                          int64_t *index, int64_t *parity)
 {
     a = kernel_access(w->machine->k, a);
     const MemObj *o = w->machine->k->objs[a->base->id];
@@ -172,8 +171,9 @@ static bool fail_bounds(Warp *w, const Op *op, const MemObj *o,
     value_print_name(&name, o->value);
     machine_fail(w->machine, w, 1u << lane, op, "bounds",
                  "index %lld of dimension %u is outside '%s', whose extent "
-                 "there is %lld", (long long)index[bad], bad,
-                 strbuf_text(&name), (long long)o->extent[bad]);
+                 "there is %lld",
+                 (long long)index[bad], bad, strbuf_text(&name),
+                 (long long)o->extent[bad]);
     strbuf_free(&name);
     return false;
 }
@@ -251,8 +251,11 @@ void place_event(Warp *w, const Op *op, const Place *p, uint32_t lanes,
     if (!(w->machine->wants >> kind & 1) || p->outside ||
         p->obj->space == SPACE_local)
         return;
-    MachineEvent e = { .kind = kind, .op = op, .tensor = p->tensor,
-                       .cta = p->cta ? p->cta->rank : 0, .offset = p->at,
+    MachineEvent e = { .kind = kind,
+                       .op = op,
+                       .tensor = p->tensor,
+                       .cta = p->cta ? p->cta->rank : 0,
+                       .offset = p->at,
                        .length = p->tensor ? 1 : p->obj->elem_bytes,
                        .agent = warp_agent(w, AGENT_warp, lanes) };
     machine_emit(w->machine, &e);

@@ -12,18 +12,20 @@
 
 #include "ir/values.h"
 
-/* ---- deadlock ----------------------------------------------------------------------------- */
+/* ---- deadlock ------------------------------------------------------------ */
 
 static void describe_mbar(StrBuf *out, const Wait *x)
 {
     const Mbar *b = x->bar;
     value_print_name(out, b->array);
-    strbuf_addf(out, "[%lld] for parity %lld: phase %lld (parity %lld) is "
+    strbuf_addf(out,
+                "[%lld] for parity %lld: phase %lld (parity %lld) is "
                 "not complete, %lld of %lld arrivals are missing and %lld "
-                "bytes outstanding", (long long)b->element,
-                (long long)x->parity, (long long)b->phase,
-                (long long)(b->phase & 1), (long long)b->pending,
-                (long long)b->count, (long long)b->bytes);
+                "bytes outstanding",
+                (long long)b->element, (long long)x->parity,
+                (long long)b->phase, (long long)(b->phase & 1),
+                (long long)b->pending, (long long)b->count,
+                (long long)b->bytes);
 }
 
 static void describe_wait(StrBuf *out, const Warp *w)
@@ -34,14 +36,17 @@ static void describe_wait(StrBuf *out, const Warp *w)
         describe_mbar(out, x);
         return;
     case WAIT_named:
-        strbuf_addf(out, "named barrier %lld, where %lld of %lld threads "
-                    "have arrived", (long long)x->id,
-                    (long long)w->cta->named[x->id].arrived,
+        strbuf_addf(out,
+                    "named barrier %lld, where %lld of %lld threads "
+                    "have arrived",
+                    (long long)x->id, (long long)w->cta->named[x->id].arrived,
                     (long long)w->cta->named[x->id].threads);
         return;
     case WAIT_cluster:
-        strbuf_addf(out, "the cluster barrier, where %lld of %lld warps have "
-                    "arrived", (long long)w->cluster->arrived,
+        strbuf_addf(out,
+                    "the cluster barrier, where %lld of %lld warps have "
+                    "arrived",
+                    (long long)w->cluster->arrived,
                     (long long)w->cluster->live);
         return;
     default:
@@ -66,8 +71,8 @@ static void note_waiters(Machine *mc, Diag *d, const Cta *cta)
         StrBuf what = { 0 }, name = { 0 }, warps = { 0 };
         describe_wait(&what, w);
         print_op_name(&name, w->wait.op);
-        strbuf_addf(&warps, i - first > 1 ? "warps %u to %u" : "warp %u",
-                    first, i - 1);
+        strbuf_addf(&warps, i - first > 1 ? "warps %u to %u" : "warp %u", first,
+                    i - 1);
         diag_note(mc->ctx, d, w->wait.op->loc,
                   "cluster %u cta %u %s%s%s%s at '%s' wait%s for %s",
                   cta->cluster->index, cta->rank, strbuf_text(&warps),
@@ -93,7 +98,7 @@ static bool fail_deadlock(Machine *mc)
     return false;
 }
 
-/* ---- the end of a kernel ----------------------------------------------------------------------- */
+/* ---- the end of a kernel ------------------------------------------------- */
 
 static bool check_end(Machine *mc)
 {
@@ -118,7 +123,7 @@ static bool check_end(Machine *mc)
     return true;
 }
 
-/* ---- picking --------------------------------------------------------------------------------------- */
+/* ---- picking ------------------------------------------------------------- */
 
 typedef struct Candidates {
     Warp **warps;
@@ -186,8 +191,9 @@ static Effect *pick_by_priority(Machine *mc, const Candidates *c, Warp **warp)
     if (best && *warp && best->priority < (*warp)->priority)
         best = NULL;
     if (mc->time >= mc->next_change) {
-        uint64_t *p = best ? &best->priority : *warp ? &(*warp)->priority
-                                                     : NULL;
+        uint64_t *p = best    ? &best->priority
+                      : *warp ? &(*warp)->priority
+                              : NULL;
         if (p)
             *p = machine_random(mc);
         mc->next_change = mc->time + 1 + machine_random(mc) % 64;
@@ -197,8 +203,8 @@ static Effect *pick_by_priority(Machine *mc, const Candidates *c, Warp **warp)
 
 bool machine_schedule(Machine *mc)
 {
-    size_t all = (size_t)mc->n_clusters * (size_t)mc->k->cluster_dim *
-                 mc->k->n_warps;
+    size_t all =
+        (size_t)mc->n_clusters * (size_t)mc->k->cluster_dim * mc->k->n_warps;
     Candidates c = { .warps = ARENA_ARRAY(mc->arena, Warp *, all) };
     bool ended = false;
     for (;;) {
@@ -208,11 +214,10 @@ bool machine_schedule(Machine *mc)
             return false;
         ended = !c.live;
         bool canonical = mc->options->canonical;
-        Warp *w = c.n ? c.warps[canonical ? 0 : machine_random(mc) % c.n]
-                      : NULL;
-        Effect *e = !canonical && mc->by_priority
-                        ? pick_by_priority(mc, &c, &w)
-                        : pick_effect(mc, c.n);
+        Warp *w =
+            c.n ? c.warps[canonical ? 0 : machine_random(mc) % c.n] : NULL;
+        Effect *e = !canonical && mc->by_priority ? pick_by_priority(mc, &c, &w)
+                                                  : pick_effect(mc, c.n);
         if (e) {
             if (!effect_step(mc, e) || mc->failed)
                 return false;
@@ -222,8 +227,7 @@ bool machine_schedule(Machine *mc)
             return true;
         if (!c.n)
             return fail_deadlock(mc);
-        if (!warp_run(w, canonical ? 0 : mc->quantum) ||
-            mc->failed)
+        if (!warp_run(w, canonical ? 0 : mc->quantum) || mc->failed)
             return false;
     }
 }

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* ---- mbarriers ---------------------------------------------------------------------------- */
+/* ---- mbarriers ----------------------------------------------------------- */
 
 static Mbar *mbar_at(Machine *mc, const Warp *w, const Op *op, Cta *cta,
                      int64_t offset)
@@ -15,14 +15,16 @@ static Mbar *mbar_at(Machine *mc, const Warp *w, const Op *op, Cta *cta,
     if (!cta->live && cta != w->cta) {
         machine_fail(mc, w, 0, op, "exited",
                      "signals an mbarrier of cta %u, all of whose warps have "
-                     "ended", cta->rank);
+                     "ended",
+                     cta->rank);
         return NULL;
     }
     if (b->ready)
         return b;
     machine_fail(mc, w, 0, op, "mbarrier",
                  "the mbarrier at shared byte %lld of cta %u was not "
-                 "initialised", (long long)offset, cta->rank);
+                 "initialised",
+                 (long long)offset, cta->rank);
     return NULL;
 }
 
@@ -38,8 +40,11 @@ static void mbar_settle(Machine *mc, const Warp *w, const Op *op, Cta *cta,
 {
     if (b->pending || b->bytes)
         return;
-    MachineEvent e = { .kind = MEV_phase, .op = op, .cta = cta->rank,
-                       .offset = offset, .phase = b->phase,
+    MachineEvent e = { .kind = MEV_phase,
+                       .op = op,
+                       .cta = cta->rank,
+                       .offset = offset,
+                       .phase = b->phase,
                        .agent = warp_agent(w, AGENT_warp, 0) };
     e.agent.cluster = cta->cluster->index;
     b->phase++;
@@ -61,9 +66,9 @@ bool mbar_arrive(Machine *mc, const Warp *w, const Op *op, Cta *cta,
             machine_fail(mc, w, 0, op, "mbarrier",
                          "arrives on '%s' of cta %u more often than its count "
                          "of %lld in phase %lld, which still waits for %lld "
-                         "bytes", strbuf_text(&name), cta->rank,
-                         (long long)b->count, (long long)b->phase,
-                         (long long)b->bytes);
+                         "bytes",
+                         strbuf_text(&name), cta->rank, (long long)b->count,
+                         (long long)b->phase, (long long)b->bytes);
             strbuf_free(&name);
             return false;
         }
@@ -106,7 +111,8 @@ bool mbar_offset(Warp *w, const Op *op, const Access *a, unsigned lane,
         if (index[d] < 0 || index[d] >= o->extent[d])
             return machine_fail(w->machine, w, 1u << lane, op, "bounds",
                                 "index %lld of dimension %u is outside the "
-                                "mbarrier array", (long long)index[d], d);
+                                "mbarrier array",
+                                (long long)index[d], d);
         at += index[d] * o->stride[d];
     }
     *offset = o->offset + 8 * at;
@@ -125,9 +131,11 @@ static Step exec_mbar_init(Warp *w, const Op *op, uint32_t mask)
     for (unsigned d = 0; d < o->rank; d++)
         n *= o->extent[d];
     for (int64_t i = 0; i < n; i++)
-        w->cta->bars[o->offset / 8 + i] =
-            (Mbar){ .count = o->count, .pending = o->count, .ready = true,
-                    .array = o->value, .element = i };
+        w->cta->bars[o->offset / 8 + i] = (Mbar){ .count = o->count,
+                                                  .pending = o->count,
+                                                  .ready = true,
+                                                  .array = o->value,
+                                                  .element = i };
     w->cta->fences_due = true;
     return STEP_next;
 }
@@ -135,8 +143,7 @@ static Step exec_mbar_init(Warp *w, const Op *op, uint32_t mask)
 static Step exec_mbar_wait(Warp *w, const Op *op, uint32_t mask)
 {
     const Access *a = op->operands[0].u.access;
-    bool varies = access_varies(w->machine->k,
-                                kernel_access(w->machine->k, a));
+    bool varies = access_varies(w->machine->k, kernel_access(w->machine->k, a));
     FOR_LANES(l, mask)
     {
         int64_t offset, parity = -1;
@@ -151,8 +158,9 @@ static Step exec_mbar_wait(Warp *w, const Op *op, uint32_t mask)
             return STEP_failed;
         }
         if ((b->phase & 1) == parity) {
-            w->wait = (Wait){ .kind = WAIT_mbarrier, .bar = b,
-                              .parity = parity, .lanes = mask };
+            w->wait = (Wait){
+                .kind = WAIT_mbarrier, .bar = b, .parity = parity, .lanes = mask
+            };
             return STEP_blocked;
         }
         if (!varies)
@@ -210,21 +218,20 @@ static Step exec_expect_tx(Warp *w, const Op *op, uint32_t mask)
     return STEP_next;
 }
 
-/* ---- barriers of threads ------------------------------------------------------------------- */
+/* ---- barriers of threads ------------------------------------------------- */
 
 static Step exec_named(Warp *w, const Op *op)
 {
     int64_t id = op_attr_int(op, "id", -1), more = 0;
     int64_t threads = op_attr_int(op, "threads", 0);
-    if (op->n_operands &&
-        !warp_index(w, op, op->operands[0].u.index, 0, &more))
+    if (op->n_operands && !warp_index(w, op, op->operands[0].u.index, 0, &more))
         return STEP_failed;
     id += more;
     if (id < 0 || id >= NAMED_BARRIERS || threads < 32 || threads % 32) {
         machine_fail(w->machine, w, ALL_LANES, op, "machine",
                      "named barriers are 0 to 15 and take a multiple of 32 "
-                     "threads; these are %lld and %lld", (long long)id,
-                     (long long)threads);
+                     "threads; these are %lld and %lld",
+                     (long long)id, (long long)threads);
         return STEP_failed;
     }
     Named *b = &w->cta->named[id];
@@ -235,8 +242,8 @@ static Step exec_named(Warp *w, const Op *op)
     if (b->arrived && b->threads != threads) {
         machine_fail(w->machine, w, ALL_LANES, op, "machine",
                      "barrier %lld is used for %lld threads while others "
-                     "wait there for %lld", (long long)id, (long long)threads,
-                     (long long)b->threads);
+                     "wait there for %lld",
+                     (long long)id, (long long)threads, (long long)b->threads);
         return STEP_failed;
     }
     b->threads = threads;
@@ -247,7 +254,9 @@ static Step exec_named(Warp *w, const Op *op)
         return STEP_next;
     }
     w->named_arrived = true;
-    w->wait = (Wait){ .kind = WAIT_named, .id = id, .lanes = ALL_LANES,
+    w->wait = (Wait){ .kind = WAIT_named,
+                      .id = id,
+                      .lanes = ALL_LANES,
                       .generation = b->generation };
     return STEP_blocked;
 }
@@ -290,7 +299,7 @@ static Step exec_cluster_wait(Warp *w, const Op *op)
     return STEP_blocked;
 }
 
-/* ---- groups ------------------------------------------------------------------------------------ */
+/* ---- groups -------------------------------------------------------------- */
 
 static void commit(LaneGroups *g, uint32_t mask)
 {
@@ -307,8 +316,8 @@ static bool groups_pending(const Warp *w, WaitKind kind, int64_t n,
     const LaneGroups *g = cp ? &w->cp : &w->bulk;
     for (size_t i = 0; i < mc->n_effects; i++) {
         const Effect *e = mc->effects[i];
-        if (e->warp != w || (cp ? e->kind != EFFECT_cp_async
-                                : e->kind != EFFECT_store))
+        if (e->warp != w ||
+            (cp ? e->kind != EFFECT_cp_async : e->kind != EFFECT_store))
             continue;
         if (kind == WAIT_bulk_read && e->source_read)
             continue;
@@ -351,7 +360,7 @@ static bool attr_true(const Op *op, const char *key)
     return p && p->i;
 }
 
-/* ---- waiting ------------------------------------------------------------------------------------- */
+/* ---- waiting ------------------------------------------------------------- */
 
 bool wait_ready(const Warp *w)
 {

@@ -27,7 +27,7 @@ Frag *frag_new(Machine *mc, int64_t n)
         f = ARENA_NEW(mc->arena, Frag);
         f->n = n;
         f->live = ARENA_ARRAY(mc->arena, uint32_t, n);
-        f->x = ARENA_ARRAY(mc->arena, double, n * WARP_LANES);
+        f->x = ARENA_ARRAY(mc->arena, double, n *WARP_LANES);
     }
     memset(f->live, 0, (size_t)n * sizeof *f->live);
     f->refs = 1;
@@ -69,8 +69,8 @@ void warp_set_frag(Warp *w, const Value *v, Frag *f)
     x->unfenced = false;
 }
 
-static void move_frag(Warp *w, const WarpVal *from, WarpVal *to,
-                      uint32_t lanes, bool whole)
+static void move_frag(Warp *w, const WarpVal *from, WarpVal *to, uint32_t lanes,
+                      bool whole)
 {
     if (!from->frag)
         return;
@@ -86,12 +86,11 @@ static void move_frag(Warp *w, const WarpVal *from, WarpVal *to,
     frag_settle(to->frag);
     Frag *f = frag_new(w->machine, from->frag->n);
     for (int64_t s = 0; s < f->n; s++) {
-        f->live[s] = (from->frag->live[s] & lanes) |
-                     (to->frag->live[s] & ~lanes);
+        f->live[s] =
+            (from->frag->live[s] & lanes) | (to->frag->live[s] & ~lanes);
         for (unsigned l = 0; l < WARP_LANES; l++)
             f->x[s * WARP_LANES + l] =
-                (lanes >> l & 1 ? from->frag
-                                : to->frag)->x[s * WARP_LANES + l];
+                (lanes >> l & 1 ? from->frag : to->frag)->x[s * WARP_LANES + l];
     }
     if (from->flight > to->flight)
         to->flight = from->flight;

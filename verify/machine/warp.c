@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- frames ------------------------------------------------------------------------ */
+/* ---- frames -------------------------------------------------------------- */
 
 static Frame *push_frame(Warp *w, const Block *b, const Op *owner,
                          uint32_t mask, uint32_t entry)
@@ -21,8 +21,9 @@ static Frame *push_frame(Warp *w, const Block *b, const Op *owner,
             panic("push_frame: out of memory");
     }
     Frame *f = &w->frames[w->depth++];
-    *f = (Frame){ .block = b, .owner = owner, .at = b->first, .mask = mask,
-                  .entry = entry };
+    *f = (Frame){
+        .block = b, .owner = owner, .at = b->first, .mask = mask, .entry = entry
+    };
     return f;
 }
 
@@ -75,8 +76,9 @@ static bool move_yields(Warp *w, const Op *yield, Value *const *to, unsigned n,
         free(tmp);
         free(lane);
     }
-    return ok || fail(w, yield, "carries a ring at different positions in "
-                                "different lanes");
+    return ok || fail(w, yield,
+                      "carries a ring at different positions in "
+                      "different lanes");
 }
 
 static Value *const *block_values(const Block *b, unsigned first, unsigned n,
@@ -95,13 +97,14 @@ static bool carry(Warp *w, const Frame *f, unsigned first, uint32_t lanes)
     if (!n)
         return true;
     if (!y || y->code != OP_ctl_yield || y->n_operands != n)
-        return fail(w, f->owner, "the body must end in a ctl.yield of the "
-                                 "values that the op carries");
+        return fail(w, f->owner,
+                    "the body must end in a ctl.yield of the "
+                    "values that the op carries");
     Value **to = malloc(n * sizeof *to);
     if (!to)
         panic("carry: out of memory");
-    bool ok = move_yields(w, y, block_values(f->block, first, n, to), n,
-                          lanes, lanes == f->entry);
+    bool ok = move_yields(w, y, block_values(f->block, first, n, to), n, lanes,
+                          lanes == f->entry);
     free(to);
     return ok;
 }
@@ -121,7 +124,7 @@ static bool move_list(Warp *w, const Op *op, unsigned first_operand,
     return true;
 }
 
-/* ---- loops ---------------------------------------------------------------------------- */
+/* ---- loops --------------------------------------------------------------- */
 
 static int64_t *lane_var(Warp *w, VarId v)
 {
@@ -260,7 +263,7 @@ static bool end_tasks(Warp *w, Frame *f)
     return move_list(w, op, 2 * rank, rank, entry, true);
 }
 
-/* ---- if, role, elect ------------------------------------------------------------------ */
+/* ---- if, role, elect ----------------------------------------------------- */
 
 static Step enter_if(Warp *w, const Op *op, uint32_t mask)
 {
@@ -282,8 +285,7 @@ static Step enter_if(Warp *w, const Op *op, uint32_t mask)
     uint32_t no = op->n_blocks > 1 ? mask & ~yes : 0;
     if (!yes && !no)
         return STEP_next;
-    Frame *f = push_frame(w, op->blocks[yes ? 0 : 1], op, yes ? yes : no,
-                          mask);
+    Frame *f = push_frame(w, op->blocks[yes ? 0 : 1], op, yes ? yes : no, mask);
     f->other = yes ? no : 0;
     return STEP_pushed;
 }
@@ -293,10 +295,10 @@ static bool end_if(Warp *w, Frame *f)
     const Op *op = f->owner, *y = f->block->last;
     if (op->n_results) {
         if (!y || y->code != OP_ctl_yield || y->n_operands != op->n_results)
-            return fail(w, op, "both blocks must end in a ctl.yield of the "
-                               "results");
-        if (!move_yields(w, y, op->results, op->n_results, f->mask,
-                         !f->merged))
+            return fail(w, op,
+                        "both blocks must end in a ctl.yield of the "
+                        "results");
+        if (!move_yields(w, y, op->results, op->n_results, f->mask, !f->merged))
             return false;
     }
     if (!f->other) {
@@ -317,7 +319,9 @@ static Step enter_role(Warp *w, const Op *op, uint32_t mask)
     if ((int64_t)w->index < lo || (int64_t)w->index >= hi)
         return STEP_next;
     w->role = op_attr_str(op, "name", "");
-    MachineEvent e = { .kind = MEV_role, .op = op, .why = w->role,
+    MachineEvent e = { .kind = MEV_role,
+                       .op = op,
+                       .why = w->role,
                        .agent = warp_agent(w, AGENT_warp, mask) };
     machine_emit(w->machine, &e);
     push_frame(w, op->blocks[0], op, mask, mask);
@@ -346,7 +350,7 @@ static bool end_block(Warp *w)
     }
 }
 
-/* ---- ops --------------------------------------------------------------------------------- */
+/* ---- ops ----------------------------------------------------------------- */
 
 static Step exec_other(Warp *w, const Op *op, uint32_t mask)
 {
@@ -415,7 +419,8 @@ static void wake(Warp *w)
 {
     if (!w->wait.kind)
         return;
-    MachineEvent e = { .kind = MEV_wake, .op = w->wait.op,
+    MachineEvent e = { .kind = MEV_wake,
+                       .op = w->wait.op,
                        .agent = warp_agent(w, AGENT_warp, w->wait.lanes) };
     w->wait.kind = WAIT_none;
     machine_emit(w->machine, &e);
@@ -423,7 +428,8 @@ static void wake(Warp *w)
 
 static void finish(Warp *w)
 {
-    MachineEvent e = { .kind = MEV_exit, .op = w->machine->k->op,
+    MachineEvent e = { .kind = MEV_exit,
+                       .op = w->machine->k->op,
                        .agent = warp_agent(w, AGENT_warp, ALL_LANES) };
     w->done = true;
     w->cluster->live--;
@@ -451,7 +457,8 @@ bool warp_run(Warp *w, unsigned long budget)
             w->frames[depth - 1].at = op;
             w->wait.op = op;
             w->wait.since = w->machine->time;
-            MachineEvent e = { .kind = MEV_wait, .op = op,
+            MachineEvent e = { .kind = MEV_wait,
+                               .op = op,
                                .agent = warp_agent(w, AGENT_warp, f->mask) };
             machine_emit(w->machine, &e);
             return true;

@@ -7,15 +7,15 @@
  * passed it through a wgmma.wait_group that covers its group. */
 #include "verify/machine/machine_internal.h"
 
-#include "verify/fma.h"
 #include "ir/values.h"
+#include "verify/fma.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum { WARP_ROWS = 16, MMA_ROWS = 64, MMA_MAX_N = 256, MMA_MAX_K = 32 };
 
-/* ---- issue ------------------------------------------------------------------------------- */
+/* ---- issue --------------------------------------------------------------- */
 
 static bool mma_fail(Warp *w, const Op *op, const char *what)
 {
@@ -59,8 +59,9 @@ static bool resolve_a(Warp *w, const Op *op, Effect *e)
         if (!v->frag)
             return mma_fail(w, op, "operand A is used before it was made");
         if (v->flight || v->unfenced)
-            return mma_fail(w, op, "registers of A were written since the last "
-                                   "wgmma.fence that they passed through");
+            return mma_fail(w, op,
+                            "registers of A were written since the last "
+                            "wgmma.fence that they passed through");
         frag_settle(v->frag);
         e->a.frag = v->frag;
         v->frag->refs++;
@@ -104,17 +105,20 @@ static bool resolve_d(Warp *w, const Op *op, Effect *e)
     if (!map)
         return false;
     if (map->rows != WARP_ROWS || map->cols != e->n)
-        return mma_fail(w, op, "the accumulator is not a tile of 16 x n a "
-                               "warp");
+        return mma_fail(w, op,
+                        "the accumulator is not a tile of 16 x n a "
+                        "warp");
     if (!d->frag)
         return mma_fail(w, op, "the accumulator is used before it was made");
     if (map->slots > d->frag->n)
-        return mma_fail(w, op, "the accumulator has fewer registers than its "
-                               "tile");
+        return mma_fail(w, op,
+                        "the accumulator has fewer registers than its "
+                        "tile");
     if (e->scale_d && d->unfenced)
-        return mma_fail(w, op, "registers of the accumulator were written "
-                               "since the last wgmma.fence that they passed "
-                               "through");
+        return mma_fail(w, op,
+                        "registers of the accumulator were written "
+                        "since the last wgmma.fence that they passed "
+                        "through");
     e->d_in = d->frag;
     d->frag->refs++;
     e->d_out = frag_new(w->machine, d->frag->n);
@@ -138,8 +142,9 @@ static Step issue(Warp *w, const Op *op)
         return STEP_failed;
     }
     if (w->mma_unfenced) {
-        mma_fail(w, op, "no wgmma.fence since the start, or since other ops "
-                        "touched the registers of an accumulator");
+        mma_fail(w, op,
+                 "no wgmma.fence since the start, or since other ops "
+                 "touched the registers of an accumulator");
         return STEP_failed;
     }
     if (w->mma_last)
@@ -152,7 +157,8 @@ static Step issue(Warp *w, const Op *op)
     return warp_cond(w, op, scale->u.cond, 0, &e->scale_d) &&
                    resolve_a(w, op, e) && resolve_b(w, op, e) &&
                    resolve_d(w, op, e)
-               ? STEP_next : STEP_failed;
+               ? STEP_next
+               : STEP_failed;
 }
 
 /* Fragments pass through; clear says what the op settles about them. */
@@ -200,7 +206,7 @@ Step exec_wgmma(Warp *w, const Op *op, uint32_t mask)
     }
 }
 
-/* ---- the engine ---------------------------------------------------------------------------- */
+/* ---- the engine ---------------------------------------------------------- */
 
 static float decode(ScalarType t, const unsigned char *p)
 {
@@ -234,14 +240,14 @@ static bool fetch_chunk(Machine *mc, Effect *e, const MmaOperand *o,
         value_print_name(&name, o->obj->value);
         machine_fail(mc, e->warp, ALL_LANES, e->op, "poison",
                      "reads '%s' at shared byte %lld of cta %u, which was "
-                     "never written", strbuf_text(&name), (long long)at,
-                     cta->rank);
+                     "never written",
+                     strbuf_text(&name), (long long)at, cta->rank);
         strbuf_free(&name);
         return false;
     }
     for (int64_t i = 0; i < count; i++)
-        out[(size_t)i * step] = decode(o->obj->elem,
-                                       cta->smem + at + (size_t)i * size);
+        out[(size_t)i * step] =
+            decode(o->obj->elem, cta->smem + at + (size_t)i * size);
     return check_proxy(mc, e->warp, ALL_LANES, e->op, cta, at, bytes);
 }
 
@@ -275,12 +281,14 @@ static void operand_event(Machine *mc, const Effect *e, const MmaOperand *o,
                           int64_t last)
 {
     int64_t first = operand_base(o);
-    MachineEvent ev = { .kind = MEV_read, .op = e->op, .effect = e->number,
-                        .cta = e->warp->cta->rank, .async_proxy = true,
+    MachineEvent ev = { .kind = MEV_read,
+                        .op = e->op,
+                        .effect = e->number,
+                        .cta = e->warp->cta->rank,
+                        .async_proxy = true,
                         .offset = o->obj->offset + first * o->obj->elem_bytes,
                         .length = (last - first + 1) * o->obj->elem_bytes,
-                        .agent = warp_agent(e->warp, AGENT_tensor,
-                                            ALL_LANES) };
+                        .agent = warp_agent(e->warp, AGENT_tensor, ALL_LANES) };
     machine_emit(mc, &ev);
 }
 
@@ -288,7 +296,8 @@ static void operand_event(Machine *mc, const Effect *e, const MmaOperand *o,
 static ScalarType a_type(const Effect *e)
 {
     return e->op->operands[1].kind == OPND_value
-               ? e->op->operands[1].u.value->type->elem : e->a.obj->elem;
+               ? e->op->operands[1].u.value->type->elem
+               : e->a.obj->elem;
 }
 
 /* Registers of A from a_slot on, as a 16 x k tile in the hardware's order:
@@ -306,10 +315,11 @@ static bool gather_a_frag(Machine *mc, Effect *e, float *a)
             if (slot >= e->a.frag->n || !(e->a.frag->live[slot] >> lane & 1))
                 return machine_fail(mc, e->warp, 1u << lane, e->op, "poison",
                                     "reads register %lld of A, which was never "
-                                    "written", (long long)slot);
+                                    "written",
+                                    (long long)slot);
             double x = e->a.frag->x[slot * WARP_LANES + lane];
-            a[r * e->k + c] = t == TY_f32 ? scalar_tf32_truncate((float)x)
-                                          : (float)x;
+            a[r * e->k + c] =
+                t == TY_f32 ? scalar_tf32_truncate((float)x) : (float)x;
         }
     return true;
 }
@@ -327,8 +337,9 @@ static bool gather_a(Machine *mc, Effect *e, float *a)
             if (!fetch_row(mc, e, &e->a, base + r * row + c * col,
                            col == 1 ? e->k : 1, &a[r * e->k + c], 1))
                 return false;
-    operand_event(mc, e, &e->a, operand_base(&e->a) + (MMA_ROWS - 1) * row +
-                                    (e->k - 1) * col);
+    operand_event(mc, e, &e->a,
+                  operand_base(&e->a) + (MMA_ROWS - 1) * row +
+                      (e->k - 1) * col);
     return true;
 }
 
@@ -342,8 +353,8 @@ static bool gather_b(Machine *mc, Effect *e, float *b)
     int64_t run = row == 1 ? e->k : 1;
     for (int64_t n = 0; n < e->n; n++)
         for (int64_t k = 0; k < e->k; k += run) {
-            int64_t at = base + k * row +
-                         (t ? n / 64 * outer + n % 64 * col : n * col);
+            int64_t at =
+                base + k * row + (t ? n / 64 * outer + n % 64 * col : n * col);
             last = at + run - 1 > last ? at + run - 1 : last;
             if (!fetch_row(mc, e, &e->b, at, run,
                            &b[fma_b_index((size_t)e->k, (size_t)k, (size_t)n)],
@@ -371,7 +382,8 @@ static bool gather_d(Machine *mc, Effect *e, const TileMap *map, float *d,
         if (slot >= e->d_in->n || !(e->d_in->live[slot] >> lane & 1))
             return machine_fail(mc, e->warp, 1u << lane, e->op, "poison",
                                 "adds to register %lld of the accumulator, "
-                                "which was never written", (long long)slot);
+                                "which was never written",
+                                (long long)slot);
         d[(size_t)(i / map->cols) * stride + (size_t)(i % map->cols)] =
             (float)e->d_in->x[slot * WARP_LANES + lane];
     }
@@ -387,8 +399,8 @@ static void multiply_rounded(const Effect *e, ScalarType t, const float *a,
         for (size_t n = 0; n < (size_t)e->n; n++)
             for (size_t i = 0; i < k; i++)
                 d[r * stride + n] = (float)value_fma(
-                    t, (double)a[r * k + i],
-                    (double)b[fma_b_index(k, i, n)], (double)d[r * stride + n]);
+                    t, (double)a[r * k + i], (double)b[fma_b_index(k, i, n)],
+                    (double)d[r * stride + n]);
 }
 
 static bool multiply(Machine *mc, Effect *e)
@@ -407,7 +419,7 @@ static bool multiply(Machine *mc, Effect *e)
     else
         multiply_rounded(e, type->elem, a, b, d, stride);
     if (!e->d_out->tile)
-        e->d_out->tile = ARENA_ARRAY(mc->arena, float, WARP_ROWS * MMA_MAX_N);
+        e->d_out->tile = ARENA_ARRAY(mc->arena, float, WARP_ROWS *MMA_MAX_N);
     for (size_t i = 0; i < WARP_ROWS * stride; i++)
         d[i] = d[i] == d[i] ? d[i] : scalar_f32_from_bits(0x7fffffffu);
     memcpy(e->d_out->tile, d, WARP_ROWS * stride * sizeof *d);
