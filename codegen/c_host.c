@@ -224,7 +224,7 @@ bool c_alloc(CPrinter *p, const Op *op)
     const Value *v = op->results[0];
     const Type *t = v->type;
     bool device = c_is_device(t);
-    if (!device && t->mem && strncmp(t->mem->name, "DRAM", 4))
+    if (!device && t->mem && strncmp(t->mem->name, "DRAM", 4) != 0)
         return c_refuse(p, op, "'%s' in %s cannot be allocated by the host",
                         v->name ? v->name : "a tensor", t->mem->name);
     CValue *cv = c_value(p, v);
@@ -425,9 +425,9 @@ static bool print_copy(CPrinter *p, const Op *op)
     };
     const char *direction = op_attr_str(op, "direction", "");
     for (unsigned i = 0; i < 3; i++) {
-        if (strcmp(rows[i].direction, direction))
+        if (strcmp(rows[i].direction, direction) != 0)
             continue;
-        Side sides[2];
+        Side sides[2] = { { 0 } };
         p->needs |= rows[i].need;
         return side_of(p, op, 0, rows[i].to_device, &sides[0]) &&
                side_of(p, op, 1, rows[i].from_device, &sides[1]) &&
@@ -439,7 +439,7 @@ static bool print_copy(CPrinter *p, const Op *op)
 
 static bool print_memset(CPrinter *p, const Op *op)
 {
-    Side side;
+    Side side = { 0 };
     p->needs |= NEED_memset;
     return side_of(p, op, 0, true, &side) &&
            print_move(p, op, 1, &side, "exo_clear");

@@ -58,7 +58,7 @@ static bool tensor_param(CPrinter *p, CFunction *f, Value *v)
     const char *mem = t->mem ? t->mem->name : "DRAM";
     bool device = c_is_device(t), constant = is_grid_constant(t);
     if ((t->kind != TK_tensor && t->kind != TK_window) ||
-        (!device && !constant && strncmp(mem, "DRAM", 4)))
+        (!device && !constant && strncmp(mem, "DRAM", 4) != 0))
         return c_refuse(p, f->op, "parameter '%s' of procedure '%s' is in %s, "
                                   "which a C caller cannot pass",
                         v->name ? v->name : "?",
