@@ -40,7 +40,7 @@ static void check_same_timeline(ParCheck *c, const Op *op, const Op *first,
 {
     const char *a = op_attr_str(op, key, "");
     const char *b = op_attr_str(first, key, "");
-    if (strcmp(a, b))
+    if (strcmp(a, b) != 0)
         report_pair(c, op, first,
                     arena_printf(c->m->arena,
                                  "incompatible sync-tl: %s(%s) "
@@ -78,7 +78,7 @@ static void check_same_multicast(ParCheck *c, const Op *op, const Op *first,
 {
     uint64_t *a, *b;
     unsigned n = multicast_pattern(c, op, &a);
-    if (n != multicast_pattern(c, first, &b) || memcmp(a, b, n * sizeof *a))
+    if (n != multicast_pattern(c, first, &b) || memcmp(a, b, n * sizeof *a) != 0)
         report_pair(
             c, op, first,
             arena_printf(c->m->arena,

@@ -377,8 +377,21 @@ static bool check_budget(Op *op, void *user)
     return false;
 }
 
+/* A grid constant is copied into the kernel's parameters. */
+static void check_params(ParCheck *c)
+{
+    const Block *params = c->proc->blocks[0];
+    for (unsigned i = 0; i < params->n_args; i++) {
+        Value *v = params->args[i].value;
+        const Mem *mem = v ? pc_mem(c, v) : NULL;
+        if (mem && mem->family == MEMF_grid_constant)
+            check_constant_shape(c, c->proc, v, mem, 0);
+    }
+}
+
 void check_par_memories(ParCheck *c)
 {
+    check_params(c);
     op_walk(c->proc, check_alloc, c);
     op_walk(c->proc, check_budget, c);
 }

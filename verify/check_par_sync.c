@@ -82,7 +82,7 @@ static void check_fence_second(const SyncCheck *s)
 static void check_wgmma_fence(ParCheck *c, const Op *op)
 {
     const char *second = op_attr_str(op, "second", "");
-    if (strcmp(second, "wgmma_fence_2")) {
+    if (strcmp(second, "wgmma_fence_2") != 0) {
         Diag *d = pc_error(c, op, "fence",
                            "wgmma fence needs second sync-tl "
                            "wgmma_fence_2, found %s",

@@ -178,14 +178,26 @@ static bool tiles_fit(const TileOp *op, int64_t f)
     return true;
 }
 
+/* The loop or CudaWarps that made the op, for messages. */
+static const char *op_label(TilingCtx *tc, const TileOp *op)
+{
+    const char *name = op->iter ? var_get(tc->exprs, op->iter)->name : NULL;
+    if (op->iter)
+        return arena_printf(tc->arena, "the loop over %s", name ? name : "_");
+    name = op->by ? op_attr_str(op->by, "name", NULL) : NULL;
+    if (name)
+        return arena_printf(tc->arena, "CudaWarps '%s'", name);
+    return op->by ? "CudaWarps" : "an argument's interval";
+}
+
 static bool split_failed(TilingCtx *tc, const TileOp *op, int64_t f,
                          const char **why)
 {
-    domain_fail(
-        tc, why,
-        "thread alignment issue: offset %lld, box %lld against a multiple of "
-        "%lld",
-        (long long)op->offset, (long long)op->box, (long long)f);
+    domain_fail(tc, why,
+                "thread alignment issue: %s takes %lld threads from thread "
+                "%lld on, which are not aligned to %lld",
+                op_label(tc, op), (long long)op->box, (long long)op->offset,
+                (long long)f);
     return false;
 }
 

@@ -183,15 +183,16 @@ static bool check_uniform(ParInfo *pi, Op *op, const ParDevice *d)
 {
     const ParRole *first, *other;
     for (int64_t w = 0; w < d->block_dim / 32; w++) {
-        int64_t want = request_at(d, w / 4 * 4, &first);
+        int64_t from = w - w % 4, to = from + 3;
+        int64_t want = request_at(d, from, &first);
         if (request_at(d, w, &other) == want)
             continue;
-        Diag *e = par_error(pi, op, "device",
-                            "setmaxnreg must be the same for "
-                            "the 4 warps of an aligned warpgroup: warps '%s' "
-                            "and '%s' share warps %lld to %lld",
-                            first->name, other->name, (long long)(w / 4 * 4),
-                            (long long)(w / 4 * 4 + 3));
+        Diag *e =
+            par_error(pi, op, "device",
+                      "setmaxnreg must be the same for "
+                      "the 4 warps of an aligned warpgroup: warps '%s' "
+                      "and '%s' share warps %lld to %lld",
+                      first->name, other->name, (long long)from, (long long)to);
         diag_fix(pi->ctx, e,
                  "give warps counts that are multiples of 4, or "
                  "the same setmaxnreg");
@@ -230,18 +231,18 @@ static bool check_pool(ParInfo *pi, Op *op, const ParDevice *d)
         int64_t want = request_at(d, 4 * g, &r);
         sum += want ? (want < 0 ? -want : want) : each;
     }
-    if (sum <= groups * each)
+    int64_t pool = groups * each, excess = sum - pool;
+    if (excess <= 0)
         return true;
     Diag *e = par_error(pi, op, "device",
                         "setmaxnreg asks for %lld registers "
                         "of 128 threads each, but %lld warpgroups start with "
                         "%lld: the register pool is too small",
-                        (long long)sum, (long long)groups,
-                        (long long)(groups * each));
+                        (long long)sum, (long long)groups, (long long)pool);
     diag_fix(pi->ctx, e,
              "lower a setmaxnreg_inc or setmaxnreg_dec by %lld in "
              "all",
-             (long long)(sum - groups * each));
+             (long long)excess);
     return false;
 }
 

@@ -26,20 +26,19 @@ static bool refuse(Deduction *d, const char *fmt, ...)
     va_end(ap);
     ParInfo *pi = d->pi;
     const ParAlloc *a = &d->alloc->pub;
+    const char *mem = par_text_mem(pi->m, a->value->type->mem);
     Diag *e = par_error(pi, d->use->op, "distribution",
                         "Distributed memory deduction for %s failed: %s (use "
-                        "%s)",
+                        "%s of %s)",
                         par_text_value(a->value), text,
-                        par_text_access(pi->m, d->use->access));
-    diag_note(pi->ctx, e, a->op->loc,
-              "%s: %s is allocated here, native unit "
-              "%s",
-              par_text_value(a->value),
-              par_text_mem(pi->m, a->value->type->mem),
-              par_text_unit(pi->m, d->alloc->native));
+                        par_text_access(pi->m, d->use->access), mem);
+    diag_note(
+        pi->ctx, e, a->op->loc, "%s: %s is allocated here, native unit %s",
+        par_text_value(a->value), mem, par_text_unit(pi->m, d->alloc->native));
     if (a->first_use)
         diag_note(pi->ctx, e, a->first_use->loc,
-                  "its first use, which fixes the distribution, is here");
+                  "its first use %s, which fixes the distribution, is here",
+                  par_text_access(pi->m, d->alloc->first_access));
     return false;
 }
 
@@ -337,6 +336,7 @@ static void fix_first(Deduction *d)
     a->shard = a->value->shape + d->n;
     a->first_use = d->use->op;
     d->alloc->tiling = d->tiling;
+    d->alloc->first_access = d->use->access;
 }
 
 static bool deduce(Deduction *d)

@@ -32,6 +32,7 @@ typedef struct AllocFacts {
     const UnitRef *native;
     unsigned depth;       /* tree depth where it is allocated */
     const Tiling *tiling; /* completed, at the first use */
+    const Access *first_access;
 } AllocFacts;
 
 typedef struct BarrierFacts {
