@@ -175,14 +175,14 @@ static bool barrier_type(Build *b, const char *name, const Decl *d, bool param,
     if (d->mem && !ref)
         return false;
     if (param || d->guard || !ref || d->window) {
-        build_error(b, d->elem->loc, "barrier",
-                    param      ? "'%s': a barrier is no parameter"
-                    : d->guard ? "barrier '%s' cannot be ring_guarded_by "
-                                 "another"
-                    : d->window
-                        ? "barrier '%s' cannot be a window"
+        build_error(
+            b, d->elem->loc, "barrier",
+            param       ? "'%s': a barrier mechanism is rejected on a parameter"
+            : d->guard  ? "barrier '%s' cannot be ring_guarded_by "
+                          "another"
+            : d->window ? "barrier '%s' cannot be a window"
                         : "barrier '%s' requires a BarrierMechanism after '@'",
-                    name);
+            name);
         return false;
     }
     const Mem *mem = b->lib ? lib_mem_find(b->lib, ref) : NULL;

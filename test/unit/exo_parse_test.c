@@ -354,7 +354,7 @@ static const Refused memory_rows[] = {
       "q = g1[0:N, 0:16] @ Sm90_tensorMap(128, 64)" },
     { HOST, "memory", "0, 32, 64 or 128",
       "q = g1[0:N, 0:16] @ Sm90_tensorMap(16, 64, 16)" },
-    { FILE_TEXT, "barrier", "a barrier is no parameter",
+    { FILE_TEXT, "barrier", "barrier mechanism is rejected on a parameter",
       "def f(b: barrier[4] @ CudaMbarrier):\n    pass" },
     { FILE_TEXT, "memory", "requires a Memory|Sm80_CommitGroup",
       "def f(b: f32[4] @ Sm80_CommitGroup):\n    pass" },
