@@ -482,8 +482,8 @@ static unsigned word_of(const Type *t, int64_t slot, LLVMValueRef *shift,
     return (unsigned)(slot * bytes / 4);
 }
 
-static LLVMValueRef frag_get(Emit *e, const Type *t, const EmitValue *ev,
-                             int64_t slot)
+LLVMValueRef emit_frag_get(Emit *e, const Type *t, const EmitValue *ev,
+                           int64_t slot)
 {
     LLVMValueRef shift;
     if (!frag_is_packed(t))
@@ -555,7 +555,7 @@ bool emit_frag(Emit *e, Op *op)
                           "but names %lld",
                           (long long)t->n, (long long)slot);
     if (op->code == OP_async_frag_extract) {
-        LLVMValueRef v = frag_get(e, t, ev, slot);
+        LLVMValueRef v = emit_frag_get(e, t, ev, slot);
         emit_set_value(e, op->results[0], 1, &v);
         return true;
     }

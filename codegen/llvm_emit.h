@@ -173,6 +173,9 @@ bool emit_ring_advance(Emit *e, Op *op);
 bool emit_ring_at(Emit *e, const Op *op, const Value *ring, int64_t delta,
                   LLVMValueRef out[2]);
 bool emit_frag(Emit *e, Op *op);
+/* The element in a slot of a fragment. */
+LLVMValueRef emit_frag_get(Emit *e, const Type *t, const EmitValue *ev,
+                           int64_t slot);
 
 /* ---- codegen/llvm_sync.c: barriers, copies ------------------------------------- */
 

@@ -56,6 +56,9 @@ static void fragment_element(int64_t i, int64_t lane, int64_t *row,
 static bool slot_order(Emit *e, const Op *op, const Type *t, int64_t *slot)
 {
     const Mem *mem = emit_mem(e, t);
+    if (t->n > MAX_REGS)
+        return emit_error(e, op, "has a fragment of more than %d elements",
+                          MAX_REGS);
     for (int64_t i = 0; i < t->n; i++)
         slot[i] = i;
     if (!t->mem)
@@ -86,9 +89,6 @@ static bool slot_order(Emit *e, const Op *op, const Type *t, int64_t *slot)
 static bool word_order(Emit *e, const Op *op, const Type *t, unsigned *word)
 {
     int64_t slot[MAX_REGS];
-    if (t->n > MAX_REGS)
-        return emit_error(e, op, "has a fragment of more than %d registers",
-                          MAX_REGS);
     if (!slot_order(e, op, t, slot))
         return false;
     int64_t per = frag_is_packed(t) ? 4 / scalar_type_bytes(t->elem) : 1;
@@ -396,7 +396,7 @@ typedef struct TileStore {
     SharedAddr base;
     const Type *t;
     const EmitValue *regs;
-    unsigned word[MAX_REGS];
+    int64_t slot[MAX_REGS];
     ScalarType to;
     int64_t col0, inner; /* inner: columns side by side in a row */
     int64_t row_bytes, outer_bytes;
@@ -451,11 +451,9 @@ static bool read_tile_store(Emit *e, const Op *op, TileStore *s)
                           "needs 16 rows of a register tile and whole "
                           "groups of 8 of its columns");
     if (!scalar_type_is_float(s->to) || s->to == TY_f64 || s->to == TY_e8m0 ||
-        v->type->elem != TY_f32)
-        return emit_error(e, op,
-                          "converts from f32 to a float of at most 32 "
-                          "bits only");
-    return word_order(e, op, v->type, s->word) &&
+        !scalar_type_is_float(v->type->elem) || v->type->elem == TY_f64)
+        return emit_error(e, op, "converts floats of at most 32 bits only");
+    return slot_order(e, op, v->type, s->slot) &&
            emit_shared_addr(e, op, a, &s->base) && read_layout(e, op, a, s);
 }
 
@@ -477,16 +475,26 @@ static LLVMValueRef tile_addr(Emit *e, TileStore *s, LLVMValueRef row,
     return emit_swizzle(e, addr, at.swizzle);
 }
 
-static LLVMValueRef element(TileStore *s, int64_t i)
+/* The lane's element i, as f32. */
+static LLVMValueRef element(Emit *e, TileStore *s, int64_t i)
 {
-    return s->regs->parts[s->word[i]];
+    LLVMValueRef v = emit_frag_get(e, s->t, s->regs, s->slot[i]);
+    return emit_to_f32(e, s->t->elem, v);
 }
 
-/* The pair of columns of half h (rows, rows + 8) of 8-column block b. */
+/* The pair of columns of half h (rows, rows + 8) of 8-column block b: a word
+ * of the fragment where that holds it as it shall be stored. */
 static LLVMValueRef packed_pair(Emit *e, TileStore *s, int64_t block, int h)
 {
-    int64_t i = 4 * block + 2 * h;
-    return emit_pack2(e, s->to, element(s, i), element(s, i + 1));
+    int64_t i = 4 * block + 2 * h, slot = s->slot[i];
+    bool is_word = s->t->elem == s->to && scalar_type_bytes(s->to) == 2 &&
+                   frag_is_packed(s->t) && slot % 2 == 0 &&
+                   s->slot[i + 1] == slot + 1;
+    if (is_word)
+        return s->regs->parts[slot / 2];
+    LLVMValueRef lo = element(e, s, i);
+    LLVMValueRef hi = element(e, s, i + 1);
+    return emit_pack2(e, s->to, lo, hi);
 }
 
 /* 16-bit elements: matrices of 8 x 8, n of them (4: two blocks of columns, 2:
@@ -523,8 +531,8 @@ static void store_pairs(Emit *e, TileStore *s, int64_t c)
         Asm a = asm_new(e);
         unsigned at = asm_in(&a, "r", tile_addr(e, s, row, col, c));
         if (s->to == TY_f32) {
-            asm_in(&a, "f", element(s, 4 * block + 2 * h));
-            asm_in(&a, "f", element(s, 4 * block + 2 * h + 1));
+            asm_in(&a, "f", element(e, s, 4 * block + 2 * h));
+            asm_in(&a, "f", element(e, s, 4 * block + 2 * h + 1));
             strbuf_addf(&a.text, "st.shared.v2.f32 [$%u], {$%u, $%u};", at,
                         at + 1, at + 2);
         } else {
