@@ -1,5 +1,5 @@
 /* How each barrier is used over the whole procedure: it has an Arrive and an
- * Await, all Arrives agree, all Awaits agree (docs/semantics.md,
+ * Await, all Arrives agree, all Awaits agree (docs/checks.md,
  * "Barriers"). */
 #include "verify/check_par_internal.h"
 

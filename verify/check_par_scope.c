@@ -1,7 +1,7 @@
 /* Where a statement stands and what it may touch there: permissions of
  * memories by scope and instruction timeline, units of plain statements and of
  * instructions, and constructs that belong to one side only
- * (docs/semantics.md, "Permissions"). */
+ * (docs/checks.md, "Memory"). */
 #include "verify/check_par_internal.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* What synchronisation can be lowered to: which timelines each mechanism waits
- * for, and which threads can meet (docs/semantics.md, "Synchronisation"). All
+ * for, and which threads can meet (docs/checks.md, "Synchronisation"). All
  * questions are inclusions of one timeline in another. */
 #include "verify/check_par_internal.h"
 
@@ -259,7 +259,7 @@ static void check_split(ParCheck *c, const Op *op)
 /* Fences by parts of a CTA, each set of warps with a barrier of its own. */
 typedef struct NamedBarriers {
     ParCheck *c;
-    VEC(const ThreadSet *) seen;
+    VEC(ThreadSet) seen;
     int64_t total;
 } NamedBarriers;
 
@@ -278,9 +278,9 @@ static bool count_named(Op *op, void *user)
         !strcmp(op_attr_str(op, "first", ""), "wgmma_fence_1"))
         return true;
     for (size_t i = 0; i < n->seen.len; i++)
-        if (same_warps(n->seen.data[i], t))
+        if (same_warps(&n->seen.data[i], t))
             return true;
-    VEC_PUSH(n->c->m->arena, &n->seen, t);
+    VEC_PUSH(n->c->m->arena, &n->seen, *t);
     n->total += (t->cover_hi - t->cover_lo) / t->n_warps;
     return true;
 }

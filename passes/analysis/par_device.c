@@ -1,5 +1,5 @@
 /* The device function itself: its attributes, its warps by name, and the shape
- * of its task loops (docs/semantics.md, "Device functions"). */
+ * of its task loops (docs/checks.md, "Device functions"). */
 #include "passes/analysis/par_internal.h"
 
 #include <ctype.h>

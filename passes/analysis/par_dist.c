@@ -1,7 +1,7 @@
 /* Distributed memory: which leading dimensions of an allocation are spread over
  * threads. At the allocation the collective must hold whole native units; each
  * use then names, by its thread iterators, one native unit; what those
- * iterators are must be the same at every use (docs/semantics.md, "Distributed
+ * iterators are must be the same at every use (docs/checks.md, "Distributed
  * memory"). */
 #include "passes/analysis/par_internal.h"
 

@@ -1,5 +1,5 @@
 /* Arrive, Await and trailing barriers: the home expression, who takes part, and
- * which CTAs' barriers a multicast reaches (docs/semantics.md, "Barriers"). */
+ * which CTAs' barriers a multicast reaches (docs/checks.md, "Barriers"). */
 #include "passes/analysis/par_internal.h"
 
 #include <string.h>

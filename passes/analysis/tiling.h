@@ -11,7 +11,7 @@
  * Positions are index expressions over the coordinates of the device function
  * (cta, warp, lane), so that a loop's iterator comes out as an expression of
  * them. Failures are texts, not diagnostics: the caller knows the statement.
- * The rules are those of docs/semantics.md, "Collectives". */
+ * The rules are those of docs/checks.md, "Collectives". */
 #ifndef EXO_PASSES_ANALYSIS_TILING_H
 #define EXO_PASSES_ANALYSIS_TILING_H
 
