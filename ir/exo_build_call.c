@@ -1,6 +1,8 @@
 /* Calls and synchronisation: Fence, Arrive, Await, instructions, procedures. */
 #include "ir/exo_build.h"
 
+#include "ir/lib_entry.h"
+
 #include <string.h>
 
 /* A statement `call >> barrier >> ..` taken apart. */
@@ -402,7 +404,8 @@ static void unknown_callee(Build *b, const Call *c)
                           "unknown procedure or instruction "
                           "'%s'",
                           c->callee);
-    diag_fix(b->ctx, d, "define it above, or import the file that has it");
+    lib_fix_name(b->lib, d, AST_instr, c->callee,
+                 "define it above, or import the file that has it");
 }
 
 bool build_stmt_expr(Build *b, const AstStmt *s)

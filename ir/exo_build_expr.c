@@ -622,6 +622,11 @@ static Value *data_call(Build *b, const AstExpr *e, ScalarType t)
                     arity, e->n - 1);
         return NULL;
     }
+    if (code == OP_arith_tf32 && t != TY_f32) {
+        build_error(b, e->loc, "type", "tf32 expects f32, found %s",
+                    scalar_type_name(t));
+        return NULL;
+    }
     bool ok = true;
     for (unsigned i = 0; i < arity; i++) {
         v[i] = build_data(b, e->args[i + 1], t);

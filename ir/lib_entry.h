@@ -54,6 +54,12 @@ Entry *lib_find(const Lib *lib, AstDeclKind kind, const char *name);
 bool lib_add_decl(Lib *lib, const AstDecl *d, bool imported, bool override);
 /* Every instruction, memory, unit and configuration once, for its errors. */
 bool lib_check_entries(Lib *lib);
+/* The entry's name of that kind (AST_proc: any) which name was most likely
+ * meant to be, or NULL when none is near. */
+const char *lib_suggest(const Lib *lib, AstDeclKind kind, const char *name);
+/* Adds "did you mean .." to d, or else the given advice. */
+void lib_fix_name(const Lib *lib, Diag *d, AstDeclKind kind, const char *name,
+                  const char *otherwise);
 /* The type of Config.field, TY_none when there is none. lib may be NULL. */
 ScalarType lib_config_field(const Lib *lib, const char *config,
                             const char *field);

@@ -245,9 +245,8 @@ const Instr *instr_instance(Lib *lib, Loc loc, const char *name,
                              "unknown instruction "
                              "'%s'",
                              name);
-        diag_fix(lib->ctx, d,
-                 "import the file that defines it, or mend the "
-                 "name");
+        lib_fix_name(lib, d, AST_instr, name,
+                     "import the file that defines it");
         return NULL;
     }
     const void *key = instance_key(lib, e, n_targs, targs);

@@ -290,9 +290,8 @@ const Mem *lib_mem(Lib *lib, Loc loc, const MemRef *ref)
     if (!e) {
         Diag *d = diag_error(lib->ctx, loc, "memory", "unknown memory '%s'",
                              ref->name);
-        diag_fix(lib->ctx, d,
-                 "import the file that defines it, or mend the "
-                 "name");
+        lib_fix_name(lib, d, AST_memory, ref->name,
+                     "import the file that defines it");
         return NULL;
     }
     if (lib->depth > 16) {
@@ -503,8 +502,8 @@ const Unit *lib_unit(Lib *lib, Loc loc, const UnitRef *ref)
                              "unknown collective unit "
                              "'%s'",
                              ref->name);
-        diag_fix(lib->ctx, d, "define it: unit %s = CollUnit(domain, box)",
-                 ref->name);
+        lib_fix_name(lib, d, AST_unit, ref->name,
+                     "define it: unit NAME = CollUnit(domain, box)");
         return NULL;
     }
     made = unit_make(lib, loc, e, ref);

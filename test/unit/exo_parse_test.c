@@ -218,6 +218,7 @@ static const Refused name_rows[] = {
     { HOST, "type", "fmaxf expects 2 arguments, found 1",
       "y[0] = fmaxf(y[1])" },
     { HOST, "type", "select expects 4 arguments", "y[0] = select(y[1], y[2])" },
+    { HOST, "type", "tf32 expects f32, found bf16", "z[0] = tf32(z[1])" },
     { HOST, "type", "a cast expects", "y[0] = f32(y[1], y[2])" },
     { HOST, "type", "no value of i8", "c: i8\nc = 300" },
     { HOST, "type", "no value of i32", "c: i32\nc = 2.5" },
@@ -526,4 +527,30 @@ Test(exo_parse, calls_are_refused)
 Test(exo_parse, entries_are_refused)
 {
     CHECK_ROWS(entry_rows);
+}
+
+/* A near miss is answered with the name that was meant. */
+Test(exo_parse, misspelled_entries_are_named)
+{
+    static const struct {
+        const char *text, *fix;
+    } rows[] = {
+        { "def f(x: f32[4] @ CudaGmemLiner):\n    pass", "CudaGmemLinear" },
+        { "def f(x: f32[4] @ CudaGmemLinear):\n"
+          "    with CudaDeviceFunction(32):\n"
+          "        for t in cuda_threads(0, 1, unit=cuda_wrap):\n"
+          "            pass",
+          "cuda_warp" },
+        { "def f(x: f32[4] @ CudaGmemLinear):\n    Sm90_tma_laod_2d(x)",
+          "Sm90_tma_load_2d" },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        Ctx *ctx = ctx_new();
+        Lib *lib = library(ctx);
+        cr_expect(!parse(ctx, lib, rows[i].text, strlen(rows[i].text)));
+        const Diag *d = ctx_diags(ctx);
+        cr_expect(d && d->fix && strstr(d->fix, rows[i].fix), "%s: %s",
+                  rows[i].fix, d && d->fix ? d->fix : "no advice");
+        ctx_free(ctx);
+    }
 }

@@ -1,0 +1,63 @@
+/* Which entry a misspelled name was meant to be: the one with the smallest edit
+ * distance, when that is at most a third of the name. */
+#include "ir/lib_entry.h"
+
+#include <string.h>
+
+enum { LONGEST = 64 };
+
+static unsigned least(unsigned a, unsigned b)
+{
+    return a < b ? a : b;
+}
+
+/* Insertions, deletions and replacements from a to b; both at most LONGEST. */
+static unsigned distance(const char *a, const char *b)
+{
+    unsigned row[LONGEST + 1];
+    size_t n = strlen(a), m = strlen(b);
+    for (unsigned k = 0; k <= m; k++)
+        row[k] = k;
+    for (unsigned i = 1; i <= n; i++) {
+        unsigned before = row[0];
+        row[0] = i;
+        for (unsigned k = 1; k <= m; k++) {
+            unsigned replace = before + (a[i - 1] != b[k - 1]);
+            before = row[k];
+            row[k] = least(replace, least(row[k], row[k - 1]) + 1);
+        }
+    }
+    return row[m];
+}
+
+const char *lib_suggest(const Lib *lib, AstDeclKind kind, const char *name)
+{
+    const char *best = NULL;
+    size_t length = strlen(name);
+    unsigned limit = (unsigned)length / 3 + 1;
+    if (length > LONGEST)
+        return NULL;
+    for (; lib; lib = lib->parent)
+        for (size_t i = 0; i < lib->entries.len; i++) {
+            const Entry *e = lib->entries.data[i];
+            if ((kind != AST_proc && e->kind != kind) ||
+                strlen(e->name) > LONGEST)
+                continue;
+            unsigned d = distance(name, e->name);
+            if (d < limit) {
+                limit = d;
+                best = e->name;
+            }
+        }
+    return best;
+}
+
+void lib_fix_name(const Lib *lib, Diag *d, AstDeclKind kind, const char *name,
+                  const char *otherwise)
+{
+    const char *near = lib_suggest(lib, kind, name);
+    if (near)
+        diag_fix(lib->ctx, d, "did you mean %s?", near);
+    else if (lib)
+        diag_fix(lib->ctx, d, "%s", otherwise);
+}
