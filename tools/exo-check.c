@@ -33,12 +33,25 @@ static const char *level_of(const Check *c)
     return options_value(c->options, "--level", module_level(c->m));
 }
 
+/* An empty report says that it is empty. */
+static void remark_nothing(Check *c)
+{
+    for (const Op *op = c->m->body->first; op; op = op->next)
+        if (proc_is_public(op) || op->code == OP_async_kernel)
+            return;
+    diag_remark(c->ctx, (Loc){ 0 }, "file",
+                "nothing to check: no procedure is public (top-level, not "
+                "imported, name not starting with _)");
+}
+
 /* --proc names a procedure. */
 static ToolStatus select_proc(Check *c)
 {
     const char *name = options_value(c->options, "--proc", NULL);
-    if (!name)
+    if (!name) {
+        remark_nothing(c);
         return TOOL_done;
+    }
     Op *found = module_symbol(c->m, name);
     if (!found || found->code != OP_ctl_proc)
         return options_usage(c->options, "no procedure is named '%s'", name);
