@@ -1,18 +1,13 @@
 #!/bin/sh
 # Builds what needs a C17 compiler and CMake alone, into build-min, and checks
-# that its tools work, that they answer 4 for what is left out, and that they
-# lower to the bytes of the full build.
+# that its tools work, that they answer 4 for what is left out, that they lower
+# to the bytes of the full build, and what of the lit suite needs none of them.
 set -eu
 cd "$EXO_SOURCE"
 . test/tally
 
 build=build-min
-
-configure_and_build() {
-    cmake -S . -B "$build" -DEXO_WITH_LLVM=OFF -DEXO_WITH_Z3=OFF \
-        -DEXO_WITH_JSON=OFF -DEXO_BUILD_TESTS=OFF &&
-        cmake --build "$build" -j "$EXO_JOBS"
-}
+lit=/usr/lib/llvm-19/build/utils/lit/lit.py
 
 # Whether a tool of the minimal build loads one of the libraries left out.
 loads_nothing() {
@@ -26,7 +21,9 @@ same_output() {
 }
 
 echo "building $build"
-check "builds without LLVM, Z3 and jansson" configure_and_build
+check "builds without LLVM, Z3 and jansson" build_in "$build" \
+    -DEXO_WITH_LLVM=OFF -DEXO_WITH_Z3=OFF -DEXO_WITH_JSON=OFF \
+    -DEXO_BUILD_TESTS=OFF
 for tool in exo-opt exo-check exo-run exo-translate; do
     check "$tool is built and loads none of them" loads_nothing "$build/bin/$tool"
 done
@@ -40,4 +37,5 @@ for kernel in kernels/*.exo; do
     check "$kernel lowers to the same bytes" \
         same_output "$kernel" --pass-pipeline=lower-par-to-async
 done
+check "the lit suite passes without them" python3 "$lit" -q "$build/test/lit"
 finish

@@ -11,17 +11,6 @@ if ! command -v clang-19 >/dev/null; then
     finish
 fi
 
-configure_and_build() {
-    if [ ! -f "$build/CMakeCache.txt" ]; then
-        set --
-        command -v ninja >/dev/null && set -- -G Ninja
-        command -v ccache >/dev/null &&
-            set -- "$@" -DCMAKE_C_COMPILER_LAUNCHER=ccache
-    fi
-    cmake -S . -B "$build" -DCMAKE_C_COMPILER=clang-19 \
-        -DEXO_BUILD_TESTS=OFF "$@" && cmake --build "$build" -j "$EXO_JOBS"
-}
-
 # The same command by both builds: exit status, output and errors agree.
 agree() {
     tool=$1
@@ -36,7 +25,8 @@ agree() {
 }
 
 echo "building $build"
-check "builds with clang-19" configure_and_build
+check "builds with clang-19" build_in "$build" \
+    -DCMAKE_C_COMPILER=clang-19 -DEXO_BUILD_TESTS=OFF
 for kernel in kernels/*.exo test/examples/*.exo; do
     [ -f "$kernel" ] || continue
     check "$kernel: as read" agree exo-opt "$kernel"
