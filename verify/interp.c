@@ -178,7 +178,7 @@ static bool run_reduce(Interp *in, Scope *env, const Op *op)
 static ConfigField *config_field(Interp *in, const char *field)
 {
     ConfigField *f = in->config;
-    while (f && strcmp(f->field, field))
+    while (f && strcmp(f->field, field) != 0)
         f = f->next;
     return f;
 }
@@ -251,7 +251,7 @@ static bool same_extents(const Tensor *t, const int64_t *extent)
 static bool run_alloc(Interp *in, Scope *env, const Op *op)
 {
     const Value *v = op->results[0];
-    int64_t extent[TENSOR_MAX_RANK];
+    int64_t extent[TENSOR_MAX_RANK] = { 0 };
     if (v->type->kind == TK_barrier)
         return true;
     if (!interp_value_extents(in, env, op, v, extent))
@@ -395,7 +395,9 @@ static void move_values(Scope *env, const Operand *from,
     for (unsigned i = 0; i < n; i++)
         tmp[i] = scope_slot(env, from[i].u.value)->f;
     for (unsigned i = 0; i < n; i++)
-        scope_slot(env, to_args ? to_args[i].value : to_results[i])->f = tmp[i];
+        if (to_args || to_results)
+            scope_slot(env, to_args ? to_args[i].value : to_results[i])->f =
+                tmp[i];
     if (tmp != few)
         free(tmp);
 }
@@ -606,7 +608,7 @@ static bool check_shapes(Interp *in, Scope *env, const Op *proc)
     const Block *b = proc->blocks[0];
     for (unsigned i = 0; i < b->n_args; i++) {
         const Value *v = b->args[i].value;
-        int64_t extent[TENSOR_MAX_RANK];
+        int64_t extent[TENSOR_MAX_RANK] = { 0 };
         if (!v)
             continue;
         const View *w = scope_slot(env, v)->view;

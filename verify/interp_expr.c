@@ -166,8 +166,8 @@ static void fail_bounds(Interp *in, Scope *env, const Op *op, const Access *a,
         interp_fail(in, env, op, "bounds",
                     "interval [%lld, %lld) of dimension %u leaves '%s', whose "
                     "extent there is %lld",
-                    (long long)lo, (long long)(lo + len), dim,
-                    strbuf_text(&name), (long long)extent);
+                    (long long)lo, (long long)lo + len, dim, strbuf_text(&name),
+                    (long long)extent);
     strbuf_free(&name);
 }
 

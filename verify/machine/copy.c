@@ -18,12 +18,7 @@ Effect *effect_new(Machine *mc, EffectKind kind, Warp *w, const Op *op,
                    uint32_t lanes)
 {
     Effect *e = calloc(1, sizeof *e);
-    if (mc->n_effects == mc->cap_effects) {
-        mc->cap_effects = mc->cap_effects ? 2 * mc->cap_effects : 64;
-        mc->effects =
-            realloc(mc->effects, mc->cap_effects * sizeof *mc->effects);
-    }
-    if (!e || !mc->effects)
+    if (!e)
         panic("effect_new: out of memory");
     e->kind = kind;
     e->number = ++mc->next_effect;
@@ -37,8 +32,9 @@ Effect *effect_new(Machine *mc, EffectKind kind, Warp *w, const Op *op,
     e->iterators = at.data ? at.data : calloc(1, 1);
     if (!e->iterators)
         panic("effect_new: out of memory");
-    e->place = mc->n_effects;
-    mc->effects[mc->n_effects++] = e;
+    e->place = mc->effects.len;
+    EffectRef ref = { e };
+    VEC_PUSH(mc->arena, &mc->effects, ref);
     MachineEvent ev = { .kind = MEV_issue,
                         .op = op,
                         .effect = e->number,
@@ -63,8 +59,8 @@ void effect_finish(Machine *mc, Effect *e)
                         .agent =
                             warp_agent(e->warp, effect_agent(e), e->lanes) };
     machine_emit(mc, &ev);
-    Effect *last = mc->effects[--mc->n_effects];
-    mc->effects[e->place] = last;
+    Effect *last = mc->effects.data[--mc->effects.len].effect;
+    mc->effects.data[e->place].effect = last;
     last->place = e->place;
     lane_calls_free(e);
     free(e->iterators);
@@ -88,8 +84,8 @@ bool check_proxy(Machine *mc, const Warp *w, uint32_t lanes, const Op *op,
 static bool earlier_cp(const Effect *e)
 {
     const Machine *mc = e->warp->machine;
-    for (size_t i = 0; i < mc->n_effects; i++) {
-        const Effect *o = mc->effects[i];
+    for (size_t i = 0; i < mc->effects.len; i++) {
+        const Effect *o = mc->effects.data[i].effect;
         if (o->kind == EFFECT_cp_async && o->warp == e->warp &&
             (o->lanes & e->lanes) && o->number < e->number)
             return true;

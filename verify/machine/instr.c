@@ -260,7 +260,7 @@ static bool is_read(const CallArg *a)
 
 static bool gather_call(Warp *w, struct LaneCall *c)
 {
-    for (unsigned i = 0; i < c->n; i++) {
+    for (unsigned i = 0; c->args && i < c->n; i++) {
         CallArg *a = &c->args[i];
         if (!is_read(a) && is_written(a))
             continue;
@@ -276,7 +276,7 @@ static bool run_call(Warp *w, const Op *op, const Instr *in, struct LaneCall *c)
     ProcArg *args = calloc(c->n + 1, sizeof *args);
     if (!args)
         panic("run_call: out of memory");
-    for (unsigned i = 0; i < c->n; i++)
+    for (unsigned i = 0; c->args && i < c->n; i++)
         args[i] =
             (ProcArg){ .value = c->args[i].value, .tensor = c->args[i].temp };
     bool ok = interp_run_instr(w->machine->interp, in, args, c->n, op);
@@ -332,7 +332,7 @@ static bool scatter_register(Warp *w, const struct LaneCall *c,
 static bool scatter_call(Warp *w, const Op *op, struct LaneCall *c, bool first)
 {
     unsigned r = 0;
-    for (unsigned i = 0; i < c->n; i++) {
+    for (unsigned i = 0; c->args && i < c->n; i++) {
         const CallArg *a = &c->args[i];
         if (!is_written(a))
             continue;
@@ -409,7 +409,7 @@ static bool unit_lanes(const Instr *in, LaneGroup *out)
     else if (!strcmp(u->name, "cuda_threads_strided") && u->n_params == 2 &&
              u->params[0].i == 1)
         out->pitch = (unsigned)u->params[1].i;
-    else if (strcmp(u->name, "cuda_thread"))
+    else if (strcmp(u->name, "cuda_thread") != 0)
         return false;
     out->threads = (unsigned)n;
     return n >= 1 && n <= WARP_LANES && WARP_LANES % n == 0 &&

@@ -152,9 +152,8 @@ static void make_clusters(Machine *mc, const int64_t *params, unsigned n)
 
 static void free_machine(Machine *mc)
 {
-    while (mc->n_effects)
-        effect_finish(mc, mc->effects[0]);
-    free(mc->effects);
+    while (mc->effects.len)
+        effect_finish(mc, mc->effects.data[0].effect);
     for (unsigned c = 0; mc->clusters && c < mc->n_clusters; c++)
         for (unsigned r = 0; r < mc->k->cluster_dim; r++)
             for (unsigned i = 0; i < mc->k->n_warps; i++) {
@@ -206,9 +205,14 @@ typedef struct Host {
     Module *m;
     const MachineOptions *options;
     uint64_t launches;
-    Tensor **owned;
-    size_t n_owned;
+    Arena *arena;
+    struct Owned *owned; /* tensors made by host.alloc */
 } Host;
+
+typedef struct Owned {
+    Tensor *tensor;
+    struct Owned *next;
+} Owned;
 
 static bool host_check(Interp *in, Scope *s, const Op *op)
 {
@@ -237,14 +241,13 @@ static bool host_alloc(Host *h, Interp *in, Scope *s, const Op *op)
     if (!interp_value_extents(in, s, op, v, extent))
         return false;
     Tensor *t = tensor_new(v->name, v->type->elem, v->type->rank, extent);
-    h->owned = realloc(h->owned, (h->n_owned + 1) * sizeof *h->owned);
-    if (!h->owned)
-        panic("host_alloc: out of memory");
     if (!t)
         return interp_fault(in, s, op, "size",
                             "cannot allocate this tensor: "
                             "an extent is negative, or it is too large");
-    h->owned[h->n_owned++] = t;
+    Owned *o = ARENA_NEW(h->arena, Owned);
+    *o = (Owned){ t, h->owned };
+    h->owned = o;
     View w = view_of(t);
     interp_set_result(in, s, op, &w);
     return true;
@@ -361,13 +364,13 @@ static bool host_op(void *user, Interp *in, Scope *s, const Op *op)
 bool machine_run(Module *m, const Op *host, const ProcArg *args, unsigned n,
                  const MachineOptions *options)
 {
-    Host h = { .m = m, .options = options };
+    Host h = { .m = m, .options = options, .arena = arena_new() };
     Interp *in = interp_new(m);
     InterpOptions o = { .hook = host_op, .hook_user = &h };
     bool ok = interp_run(in, host, args, n, &o);
-    for (size_t i = 0; i < h.n_owned; i++)
-        tensor_free(h.owned[i]);
-    free(h.owned);
+    for (Owned *t = h.owned; t; t = t->next)
+        tensor_free(t->tensor);
+    arena_free(h.arena);
     interp_free(in);
     return ok;
 }

@@ -247,6 +247,10 @@ struct Effect {
     Effect *next; /* of the warp */
 };
 
+typedef struct EffectRef {
+    Effect *effect;
+} EffectRef;
+
 /* ---- kernel and machine -------------------------------------------------- */
 
 struct Kernel {
@@ -276,8 +280,7 @@ struct Machine {
     uint64_t time, next_effect;
     unsigned n_clusters;
     Cluster *clusters;
-    Effect **effects;
-    size_t n_effects, cap_effects;
+    VEC(EffectRef) effects;
     Frag *free_frags;
     struct TileMap *tile_maps;
     Interp *interp;

@@ -11,7 +11,8 @@
 
 static Step exec_arith(Warp *w, const Op *op, uint32_t mask)
 {
-    const double *in[4] = { 0 };
+    static const double zeros[WARP_LANES];
+    const double *in[4] = { zeros, zeros, zeros, zeros };
     for (unsigned i = 0; i < op->n_operands && i < 4; i++)
         in[i] = warp_lanes(w, op->operands[i].u.value);
     double *out = warp_lanes(w, op->results[0]);
@@ -28,7 +29,7 @@ static Step exec_arith(Warp *w, const Op *op, uint32_t mask)
     FOR_LANES(l, mask)
     {
         double v[4] = { 0 };
-        for (unsigned i = 0; i < op->n_operands && i < 4; i++)
+        for (unsigned i = 0; i < 4; i++)
             v[i] = in[i][l];
         out[l] = value_arith(&w->machine->sem, op, v);
     }
@@ -341,7 +342,7 @@ static bool store_tile(Warp *w, const Op *op, const TileMap *map, const Frag *f,
                 return machine_fail(w->machine, w, 1u << lane, op, "poison",
                                     "stores element (%lld, %lld) of a tile, "
                                     "which was never written",
-                                    (long long)r, (long long)(col0 + c));
+                                    (long long)r, (long long)col0 + c);
             memcpy(index, t->index, sizeof index);
             if (t->dim[0] >= 0)
                 index[t->dim[0]] += c / t->inner;

@@ -102,8 +102,8 @@ static bool fail_deadlock(Machine *mc)
 
 static bool check_end(Machine *mc)
 {
-    for (size_t i = 0; i < mc->n_effects; i++) {
-        Effect *e = mc->effects[i];
+    for (size_t i = 0; i < mc->effects.len; i++) {
+        Effect *e = mc->effects.data[i].effect;
         if (e->kind != EFFECT_store || !e->source_read)
             return machine_fail(mc, e->warp, e->lanes, e->op, "unfinished",
                                 "is still under way when the kernel ends; "
@@ -146,8 +146,8 @@ static void find_warps(Machine *mc, Candidates *out)
 static Effect *youngest_effect(const Machine *mc)
 {
     Effect *best = NULL;
-    for (size_t i = 0; i < mc->n_effects; i++) {
-        Effect *e = mc->effects[i];
+    for (size_t i = 0; i < mc->effects.len; i++) {
+        Effect *e = mc->effects.data[i].effect;
         if (effect_ready(e) && (!best || e->number > best->number))
             best = e;
     }
@@ -156,10 +156,10 @@ static Effect *youngest_effect(const Machine *mc)
 
 static Effect *random_effect(Machine *mc)
 {
-    size_t n = mc->n_effects;
+    size_t n = mc->effects.len;
     size_t at = n ? (size_t)(machine_random(mc) % n) : 0;
     for (size_t i = 0; i < n; i++) {
-        Effect *e = mc->effects[(at + i) % n];
+        Effect *e = mc->effects.data[(at + i) % n].effect;
         if (effect_ready(e))
             return e;
     }
@@ -183,8 +183,8 @@ static Effect *pick_by_priority(Machine *mc, const Candidates *c, Warp **warp)
     for (unsigned i = 0; i < c->n; i++)
         if (!*warp || c->warps[i]->priority > (*warp)->priority)
             *warp = c->warps[i];
-    for (size_t i = 0; i < mc->n_effects; i++) {
-        Effect *e = mc->effects[i];
+    for (size_t i = 0; i < mc->effects.len; i++) {
+        Effect *e = mc->effects.data[i].effect;
         if (effect_ready(e) && (!best || e->priority > best->priority))
             best = e;
     }

@@ -146,7 +146,7 @@ static Step exec_mbar_wait(Warp *w, const Op *op, uint32_t mask)
     bool varies = access_varies(w->machine->k, kernel_access(w->machine->k, a));
     FOR_LANES(l, mask)
     {
-        int64_t offset, parity = -1;
+        int64_t offset = 0, parity = -1;
         if (!mbar_offset(w, op, a, l, &offset, &parity))
             return STEP_failed;
         Mbar *b = mbar_at(w->machine, w, op, w->cta, offset);
@@ -196,7 +196,7 @@ static Step exec_mbar_arrive(Warp *w, const Op *op, uint32_t mask)
     unsigned n = 1;
     FOR_LANES(l, mask)
     {
-        int64_t offset;
+        int64_t offset = 0;
         if (!mbar_offset(w, op, a, l, &offset, NULL))
             return STEP_failed;
         for (unsigned i = 0; i < n; i++) {
@@ -210,7 +210,7 @@ static Step exec_mbar_arrive(Warp *w, const Op *op, uint32_t mask)
 
 static Step exec_expect_tx(Warp *w, const Op *op, uint32_t mask)
 {
-    int64_t bytes = op_attr_int(op, "bytes", 0), offset;
+    int64_t bytes = op_attr_int(op, "bytes", 0), offset = 0;
     FOR_LANES(l, mask)
     if (!mbar_offset(w, op, op->operands[0].u.access, l, &offset, NULL) ||
         !mbar_bytes(w->machine, w, op, w->cta, offset, bytes))
@@ -314,8 +314,8 @@ static bool groups_pending(const Warp *w, WaitKind kind, int64_t n,
     const Machine *mc = w->machine;
     bool cp = kind == WAIT_cp_async;
     const LaneGroups *g = cp ? &w->cp : &w->bulk;
-    for (size_t i = 0; i < mc->n_effects; i++) {
-        const Effect *e = mc->effects[i];
+    for (size_t i = 0; i < mc->effects.len; i++) {
+        const Effect *e = mc->effects.data[i].effect;
         if (e->warp != w ||
             (cp ? e->kind != EFFECT_cp_async : e->kind != EFFECT_store))
             continue;
@@ -389,7 +389,7 @@ static Step exec_cp_arrive(Warp *w, const Op *op, uint32_t mask)
 {
     FOR_LANES(l, mask)
     {
-        int64_t offset;
+        int64_t offset = 0;
         if (!mbar_offset(w, op, op->operands[0].u.access, l, &offset, NULL))
             return STEP_failed;
         Effect *e = effect_new(w->machine, EFFECT_cp_arrive, w, op, 1u << l);

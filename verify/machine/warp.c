@@ -100,12 +100,11 @@ static bool carry(Warp *w, const Frame *f, unsigned first, uint32_t lanes)
         return fail(w, f->owner,
                     "the body must end in a ctl.yield of the "
                     "values that the op carries");
-    Value **to = malloc(n * sizeof *to);
-    if (!to)
-        panic("carry: out of memory");
+    Arena *scratch = arena_new();
+    Value **to = ARENA_ARRAY(scratch, Value *, n);
     bool ok = move_yields(w, y, block_values(f->block, first, n, to), n, lanes,
                           lanes == f->entry);
-    free(to);
+    arena_free(scratch);
     return ok;
 }
 

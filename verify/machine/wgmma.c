@@ -405,12 +405,11 @@ static void multiply_rounded(const Effect *e, ScalarType t, const float *a,
 
 static bool multiply(Machine *mc, Effect *e)
 {
-    float a[WARP_ROWS * MMA_MAX_K], b[MMA_MAX_N * MMA_MAX_K];
+    float a[WARP_ROWS * MMA_MAX_K] = { 0 }, b[MMA_MAX_N * MMA_MAX_K] = { 0 };
     float d[WARP_ROWS * MMA_MAX_N];
     size_t stride = fma_padded((size_t)e->n);
     const Type *type = e->op->operands[0].u.value->type;
     const TileMap *map = tile_map(mc, e->warp, e->op, type->mem);
-    memset(b, 0, sizeof b);
     if (!map || !gather_a(mc, e, a) || !gather_b(mc, e, b) ||
         !gather_d(mc, e, map, d, stride))
         return false;
