@@ -44,6 +44,12 @@ static bool parse_ops(EirParser *p, Block *b);
 
 /* ---- recovery -------------------------------------------------------------------- */
 
+static void skip_all(EirParser *p)
+{
+    p->lx.at = p->lx.n;
+    eir_lex_next(&p->lx);
+}
+
 /* Skips an op in which an error was met: from its start, so that the braces it
  * opened are known, past the error to a token that begins a line outside them
  * or to the brace that ends the block. */
@@ -51,6 +57,10 @@ static void recover(EirParser *p, const EirLexer *start)
 {
     size_t reached = p->lx.at;
     unsigned depth = start->tok.kind == EIR_lbrace;
+    if (p->n_errors > EIR_MAX_ERRORS)
+        skip_all(p);
+    if (p->lx.tok.kind == EIR_eof)
+        return;
     p->lx = *start;
     eir_lex_next(&p->lx);
     for (; p->lx.tok.kind != EIR_eof; eir_lex_next(&p->lx)) {
@@ -260,13 +270,14 @@ static bool parse_tail(EirParser *p, Head *h)
 
 /* ---- making the op -------------------------------------------------------------------- */
 
-static void op_name(OpCode code, char name[64])
+/* For messages. */
+static const char *op_text(EirParser *p, OpCode code)
 {
     StrBuf s = { 0 };
     eir_op_name(code, &s);
-    name[0] = '\0';
-    strncat(name, strbuf_text(&s), 63);
+    const char *text = arena_strdup(p->scratch, s.data);
     strbuf_free(&s);
+    return text;
 }
 
 static void set_extents(EirParser *p, Value *v, const EirTyped *t)
@@ -280,11 +291,9 @@ static void set_extents(EirParser *p, Value *v, const EirTyped *t)
 
 static bool set_results(EirParser *p, const Head *h, Op *op)
 {
-    char name[64];
-    op_name(op->code, name);
     if (h->types.len && h->types.len != h->results.len)
         return eir_error(p, h->loc, "'%s' op has %zu results, found %zu types",
-                         name, h->results.len, h->types.len);
+                         op_text(p, h->code), h->results.len, h->types.len);
     for (unsigned i = 0; i < op->n_results; i++) {
         const EirTyped *t = h->types.len ? &h->types.data[i] : NULL;
         const Type *type = t ? t->type : eir_implied_type(p->ctx, op, i);
@@ -292,7 +301,7 @@ static bool set_results(EirParser *p, const Head *h, Op *op)
             return eir_error(p, h->loc,
                              "'%s' op needs the type of its result, as in "
                              "': f32'",
-                             name);
+                             op_text(p, h->code));
         const char *kept = eir_kept_name(h->results.data[i].name);
         Value *v = op_set_result(p->m, op, i, type, kept);
         if (t)
@@ -316,11 +325,9 @@ static bool define_results(EirParser *p, const ResultNameVec *names, Op *op)
 static Op *make_op(EirParser *p, Head *h, Block *into, unsigned n_blocks)
 {
     const OpInfo *row = op_info(h->code);
-    char name[64];
-    op_name(h->code, name);
     if (row->n_results >= 0 && h->results.len != (size_t)row->n_results) {
-        eir_error(p, h->loc, "'%s' op has %d results, found %zu names", name,
-                  row->n_results, h->results.len);
+        eir_error(p, h->loc, "'%s' op has %d results, found %zu names",
+                  op_text(p, h->code), row->n_results, h->results.len);
         return NULL;
     }
     Op *op = op_new(p->m, h->code, h->loc, (unsigned)h->operands.len,
@@ -612,10 +619,8 @@ static bool parse_generic(EirParser *p, Head *h, Block *into)
 static bool parse_op_rest(EirParser *p, Head *h, Block *into)
 {
     if (op_info(h->code)->traits & OPT_SYMBOL) {
-        char name[64];
-        op_name(h->code, name);
         return eir_error(p, h->loc, "'%s' op stands at the top level only",
-                         name);
+                         op_text(p, h->code));
     }
     switch (h->code) {
     case OP_ctl_for:
@@ -792,6 +797,16 @@ static void recover_top(EirParser *p)
                 return;
 }
 
+/* op_code_from_name by interned name. */
+static NameMap *opcode_map(EirParser *p)
+{
+    NameMap *map = name_map_new(p->scratch);
+    for (int c = OP_none + 1; c < OP_count; c++)
+        name_map_set(map, ctx_intern(p->ctx, op_text(p, (OpCode)c)),
+                     (void *)(uintptr_t)c);
+    return map;
+}
+
 Module *eir_parse(Ctx *ctx, uint32_t file, Lib *lib)
 {
     EirParser p = { .ctx = ctx, .lib = lib, .scratch = arena_new() };
@@ -799,6 +814,7 @@ Module *eir_parse(Ctx *ctx, uint32_t file, Lib *lib)
     p.m->lib = lib;
     p.names = name_map_new(p.scratch);
     p.sources = name_map_new(p.scratch);
+    p.opcodes = opcode_map(&p);
     eir_lex_init(&p.lx, ctx, file);
     bool library = false;
     while (p.lx.tok.kind != EIR_eof)

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #define EIR_MAX_LIST 4096
-#define EIR_MAX_ERRORS 500
 
 /* ---- tokens ------------------------------------------------------------------ */
 

@@ -11,6 +11,9 @@
 #include "ir/eir_lex.h"
 #include "ir/name_map.h"
 
+/* After so many errors no more are reported and reading stops. */
+#define EIR_MAX_ERRORS 500
+
 /* What a %name stands for in the scopes open now. */
 typedef struct EirBinding {
     const char *name;
@@ -30,7 +33,8 @@ typedef struct EirParser {
     Module *m;
     Lib *lib;
     Arena *scratch; /* freed when the parse ends */
-    NameMap *names; /* -> EirBinding */
+    NameMap *names;   /* -> EirBinding */
+    NameMap *opcodes; /* text of an op -> OpCode */
     VEC(EirBinding *) scope;
     EirAffineVec terms;   /* a stack: see the sums */
     unsigned depth;       /* of nesting, all kinds together */
