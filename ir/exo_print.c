@@ -449,42 +449,51 @@ static void print_stmt(ExoPrinter *p, const Op *op)
 
 /* ---- values used more than once ---------------------------------------- */
 
+/* Ops up to and with the next statement of a block are a group; a value prints
+ * inside the statement of its group. */
 typedef struct UseScan {
-    const Value *v;
-    const Op *next_stmt; /* the only statement that may print v inside it */
-    unsigned in_place, elsewhere;
+    ExoPrinter *p;
+    uint32_t *group; /* by Value.id: where it is defined; 0: an argument */
+    bool *used;      /* by Value.id: seen as an operand */
+    uint32_t n_groups;
 } UseScan;
 
-static void count_operands(UseScan *s, const Op *op, bool in_place)
+static void scan_op(UseScan *s, const Op *op, uint32_t group)
 {
-    for (unsigned i = 0; i < op->n_operands; i++)
-        if (op->operands[i].kind == OPND_value &&
-            op->operands[i].u.value == s->v)
-            *(in_place ? &s->in_place : &s->elsewhere) += 1;
-}
-
-static bool count_below(Op *op, void *user)
-{
-    count_operands(user, op, false);
-    return true;
-}
-
-/* Can v print at each of its uses? Its uses must be in ops up to the next
- * statement of its block, and not under it. */
-static bool prints_in_place(const Op *op)
-{
-    UseScan s = { .v = op->results[0] };
-    Op *o = op->next;
-    for (; o && !op_has(o, OPT_STMT); o = o->next)
-        count_operands(&s, o, true);
-    if (o) {
-        count_operands(&s, o, true);
-        for (unsigned i = 0; i < o->n_blocks; i++)
-            block_walk(o->blocks[i], count_below, &s);
-        for (o = o->next; o; o = o->next)
-            op_walk(o, count_below, &s);
+    for (unsigned i = 0; i < op->n_operands; i++) {
+        const Value *v =
+            op->operands[i].kind == OPND_value ? op->operands[i].u.value : NULL;
+        if (!v)
+            continue;
+        bool again = s->used[v->id] && v->def && v->def->n_operands &&
+                     v->def->code != OP_mem_load;
+        if (again || s->group[v->id] != group)
+            s->p->shared[v->id] = true;
+        s->used[v->id] = true;
     }
-    return s.elsewhere == 0 || op->code == OP_arith_const;
+    for (unsigned i = 0; i < op->n_results; i++)
+        s->group[op->results[i]->id] = group;
+}
+
+/* Marks the values that are used outside the group that defines them, and
+ * computed ones that are used twice, whose text would otherwise double. */
+static void scan_block(UseScan *s, const Block *b)
+{
+    uint32_t group = ++s->n_groups;
+    for (const Op *op = b->first; op; op = op->next) {
+        scan_op(s, op, group);
+        for (unsigned i = 0; i < op->n_blocks; i++)
+            scan_block(s, op->blocks[i]);
+        if (op_has(op, OPT_STMT))
+            group = ++s->n_groups;
+    }
+}
+
+/* A literal prints at each of its uses, another value only when none of them is
+ * elsewhere. */
+static bool prints_in_place(const ExoPrinter *p, const Op *op)
+{
+    return op->code == OP_arith_const || !p->shared[op->results[0]->id];
 }
 
 /* Declares a variable for the value, and assigns it. */
@@ -513,7 +522,7 @@ static void print_block(ExoPrinter *p, const Block *b)
             any = true;
         } else if (op->n_results == 1 && op->n_blocks == 0 &&
                    op->results[0]->type->kind == TK_scalar) {
-            if (prints_in_place(op))
+            if (prints_in_place(p, op))
                 continue;
             print_temporary(p, op);
             any = true;
@@ -576,6 +585,10 @@ bool exo_print(const Module *m, StrBuf *out)
     p.value_names = ARENA_ARRAY(arena, const char *, m->next_value);
     p.var_names = ARENA_ARRAY(arena, const char *, n_vars);
     p.var_ranks = ARENA_ARRAY(arena, uint32_t, n_vars);
+    p.shared = ARENA_ARRAY(arena, bool, m->next_value);
+    UseScan scan = { &p, ARENA_ARRAY(arena, uint32_t, m->next_value),
+                     ARENA_ARRAY(arena, bool, m->next_value), 0 };
+    scan_block(&scan, m->body);
     p.expr_names = (ExprNames){ .var = var_name,
                                 .tensor = tensor_name,
                                 .rank = var_rank,

@@ -13,8 +13,9 @@ typedef struct ExoPrinter {
     Arena *arena;
     Build names;              /* its table of live names */
     const char **value_names; /* by Value.id; NULL: none yet */
-    const char **var_names;   /* by VarId */
-    uint32_t *var_ranks;      /* order of definition in the text */
+    bool *shared;           /* by Value.id: printed as a variable of its own */
+    const char **var_names; /* by VarId */
+    uint32_t *var_ranks;    /* order of definition in the text */
     uint32_t next_rank;
     ExprNames expr_names;
     bool in_device, ok;
