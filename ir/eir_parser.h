@@ -1,9 +1,9 @@
 /* The parser's state and its parts, shared by ir/eir_parse.c (ops, blocks,
- * modules) and ir/eir_parse_expr.c (names, literals, types, expressions,
- * accesses). Nobody else includes it.
+ * modules), ir/eir_parse_expr.c (names, expressions, accesses) and
+ * ir/eir_parse_type.c (literals, attributes, types). Nobody else includes it.
  *
  * Every function reports its own errors; false or NULL means it did. The
- * caller then gives up its op and eir_recover finds the next one. */
+ * caller then gives up its op and goes on with the next one. */
 #ifndef EXO_IR_EIR_PARSER_H
 #define EXO_IR_EIR_PARSER_H
 
@@ -32,7 +32,7 @@ typedef struct EirParser {
     Ctx *ctx;
     Module *m;
     Lib *lib;
-    Arena *scratch; /* freed when the parse ends */
+    Arena *scratch;   /* freed when the parse ends */
     NameMap *names;   /* -> EirBinding */
     NameMap *opcodes; /* text of an op -> OpCode */
     VEC(EirBinding *) scope;
@@ -64,6 +64,10 @@ bool eir_accept(EirParser *p, EirTok kind);
 bool eir_expect(EirParser *p, EirTok kind);
 bool eir_at_word(const EirParser *p, const char *word);
 bool eir_accept_word(EirParser *p, const char *word);
+/* Is the word here and a parenthesis after it, as in `mem(..)`? */
+bool eir_at_wrapped(const EirParser *p, const char *word);
+/* Goes past both. */
+bool eir_skip_wrapped(EirParser *p);
 /* Goes one level down; false past the limit. */
 bool eir_enter(EirParser *p, Loc loc);
 void eir_leave(EirParser *p);
@@ -95,6 +99,8 @@ const Affine *eir_parse_index(EirParser *p);
 const Cond *eir_parse_cond(EirParser *p);
 /* `[a, b, ..]` of index expressions. */
 bool eir_parse_index_list(EirParser *p, EirAffineVec *out);
+/* The value that a %name must stand for, or NULL. */
+Value *eir_parse_value(EirParser *p);
 /* A value, an access, an index expression or a condition. */
 bool eir_parse_operand(EirParser *p, Operand *out);
 
