@@ -30,11 +30,12 @@ static bool constant_index(Lower *L, const Affine *e, Loc loc, int64_t *out)
     return false;
 }
 
-/* Product of the shard's extents but the last `packed`; 0 after an error. */
-static int64_t shard_count(Lower *L, const ParAlloc *a, unsigned packed)
+/* Product of the shard's extents in [from, to); 0 after an error. */
+static int64_t shard_count(Lower *L, const ParAlloc *a, unsigned from,
+                           unsigned to)
 {
     int64_t n = 1, extent;
-    for (unsigned i = 0; i + packed < a->n_shard; i++) {
+    for (unsigned i = from; i < to; i++) {
         if (!affine_is_const(a->shard[i], &extent) || extent <= 0 ||
             n > 4096 / extent) {
             lower_error(L, a->op->loc, "registers",
@@ -46,6 +47,45 @@ static int64_t shard_count(Lower *L, const ParAlloc *a, unsigned packed)
         n *= extent;
     }
     return n;
+}
+
+typedef struct InnerDims {
+    Lower *L;
+    const ParAlloc *alloc;
+    bool by_instr; /* some instruction takes a part of it */
+    unsigned most; /* trailing intervals in such an argument */
+} InnerDims;
+
+static bool note_inner(Op *op, void *user)
+{
+    InnerDims *d = user;
+    if (op->code != OP_par_instr)
+        return true;
+    for (unsigned i = 0; i < op->n_operands; i++) {
+        if (op->operands[i].kind != OPND_access)
+            continue;
+        const Access *at = access_compose(d->L->m, op->operands[i].u.access);
+        if (at->base != d->alloc->value)
+            continue;
+        unsigned n = 0;
+        while (n < d->alloc->n_shard &&
+               at->dims[at->rank - 1 - n].kind == DIM_interval)
+            n++;
+        d->by_instr = true;
+        d->most = n > d->most ? n : d->most;
+    }
+    return true;
+}
+
+/* How many trailing dimensions one fragment holds: the tile of a register tile,
+ * what instructions take of a plain array at once, all of it when none does. */
+static unsigned inner_dims(Lower *L, const ParAlloc *a)
+{
+    if (a->mem->map_slot)
+        return a->mem->packed;
+    InnerDims d = { .L = L, .alloc = a };
+    op_walk(L->dev->op, note_inner, &d);
+    return d.by_instr ? d.most : a->n_shard;
 }
 
 static Frag *frag_find(Lower *L, const Value *source, int64_t tile)
@@ -64,7 +104,10 @@ static Frag *frag_make(Lower *L, const ParAlloc *a, int64_t tile)
     if (f)
         return f;
     const Mem *mem = a->mem;
-    int64_t n = mem->packed ? mem->n_slots : shard_count(L, a, 0);
+    unsigned inner = inner_dims(L, a);
+    int64_t n = mem->map_slot
+                    ? mem->n_slots
+                    : shard_count(L, a, a->n_shard - inner, a->n_shard);
     f = ARENA_NEW(L->scratch, Frag);
     f->source = a->value;
     f->tile = tile;
@@ -76,30 +119,90 @@ static Frag *frag_make(Lower *L, const ParAlloc *a, int64_t tile)
     return f;
 }
 
-Frag *frag_get(Lower *L, const Access *access, Loc loc, int64_t *slot)
+/* The row-major position of a's indices in the shard's dimensions [from, to),
+ * all constant; false after an error. */
+static bool flat_index(Lower *L, const ParAlloc *a, const Access *at,
+                       unsigned from, unsigned to, Loc loc, int64_t *flat)
 {
-    const Access *at = access_compose(L->m, access);
-    const ParAlloc *a = par_alloc(L->pi, at->base);
-    if (!a || !a->mem)
-        return NULL;
-    unsigned packed = a->mem->packed;
-    int64_t flat = 0;
-    for (unsigned i = a->n_dist; i + packed < at->rank; i++) {
+    *flat = 0;
+    for (unsigned i = from; i < to; i++) {
         int64_t extent, index;
-        if (!affine_is_const(a->shard[i - a->n_dist], &extent) ||
-            !constant_index(L, at->dims[i].lo, loc, &index))
-            return NULL;
+        if (!affine_is_const(a->shard[i], &extent) ||
+            !constant_index(L, at->dims[a->n_dist + i].lo, loc, &index))
+            return false;
         if (index < 0 || index >= extent) {
             lower_error(L, loc, "bounds",
                         "index %lld of register tensor '%s' is outside its "
                         "extent %lld",
                         (long long)index, at->base->name, (long long)extent);
-            return NULL;
+            return false;
         }
-        flat = flat * extent + index;
+        *flat = *flat * extent + index;
     }
-    *slot = packed ? -1 : flat;
-    return frag_make(L, a, packed ? flat : 0);
+    return true;
+}
+
+/* The slots of the fragment's dimensions [from, n_shard) that the access takes:
+ * points, then intervals, of which only the first may be less than all, so that
+ * the slots follow each other. */
+static bool inner_slots(Lower *L, const ParAlloc *a, const Access *at,
+                        unsigned from, Loc loc, FragPart *part)
+{
+    unsigned i = from;
+    while (i < a->n_shard && at->dims[a->n_dist + i].kind == DIM_point)
+        i++;
+    if (!flat_index(L, a, at, from, i, loc, &part->slot))
+        return false;
+    part->n = 1;
+    for (unsigned first = i; i < a->n_shard; i++) {
+        const AccessDim *d = &at->dims[a->n_dist + i];
+        int64_t extent, lo = 0, len = 1;
+        bool known = affine_is_const(a->shard[i], &extent) &&
+                     d->kind == DIM_interval &&
+                     affine_is_const(lower_index(L, d->lo), &lo) &&
+                     affine_is_const(lower_index(L, d->len), &len);
+        if (!known || (i > first && (lo != 0 || len != extent))) {
+            lower_error(L, loc, "registers",
+                        "an instruction takes registers of '%s' that do not "
+                        "follow each other",
+                        at->base->name);
+            return false;
+        }
+        part->slot = part->slot * extent + lo;
+        part->n *= len;
+    }
+    return true;
+}
+
+bool frag_part(Lower *L, const Access *access, Loc loc, FragPart *part)
+{
+    const Access *at = access_compose(L->m, access);
+    const ParAlloc *a = par_alloc(L->pi, at->base);
+    if (!a || !a->mem)
+        return false;
+    unsigned outer = a->n_shard - inner_dims(L, a);
+    int64_t tile;
+    if (!flat_index(L, a, at, 0, outer, loc, &tile))
+        return false;
+    if (!a->mem->map_slot) {
+        if (!inner_slots(L, a, at, outer, loc, part))
+            return false;
+        part->frag = frag_make(L, a, tile);
+    } else {
+        part->frag = frag_make(L, a, tile);
+        part->slot = 0;
+        part->n = part->frag->type->n;
+    }
+    return true;
+}
+
+Frag *frag_get(Lower *L, const Access *access, Loc loc, int64_t *slot)
+{
+    FragPart part;
+    if (!frag_part(L, access, loc, &part))
+        return NULL;
+    *slot = part.slot;
+    return part.frag;
 }
 
 void frag_tiles(Lower *L, Value *source, FragPtrVec *out)
@@ -107,7 +210,7 @@ void frag_tiles(Lower *L, Value *source, FragPtrVec *out)
     const ParAlloc *a = par_alloc(L->pi, source);
     if (!a || !a->mem || !a->first_use)
         return;
-    int64_t n = a->mem->packed ? shard_count(L, a, a->mem->packed) : 1;
+    int64_t n = shard_count(L, a, 0, a->n_shard - inner_dims(L, a));
     for (int64_t tile = 0; tile < n; tile++)
         VEC_PUSH(L->scratch, out, frag_make(L, a, tile));
 }
@@ -211,6 +314,51 @@ static void insert(Lower *L, Frag *f, int64_t slot, Value *v)
     op->operands[1] = opnd_value(v);
     op_set_int(L->m, op, "slot", slot);
     frag_set(L, f, op_set_result(L->m, op, 0, f->type, NULL));
+}
+
+Value *frag_part_slot(Lower *L, const FragPart *part)
+{
+    return extract(L, part->frag, part->slot);
+}
+
+void frag_part_put(Lower *L, const FragPart *part, Value *v)
+{
+    insert(L, part->frag, part->slot, v);
+}
+
+Value *frag_part_value(Lower *L, const FragPart *part, bool read)
+{
+    Frag *f = part->frag;
+    if (part->n == f->type->n)
+        return read ? frag_force(L, f) : frag_value(L, f);
+    const Type *type = type_frag(L->ctx, f->type->elem, part->n, f->type->mem);
+    Value *v = emit_frag(L, OP_async_frag_undef, type);
+    for (int64_t i = 0; read && i < part->n; i++) {
+        Value *x = extract(L, f, part->slot + i);
+        Op *op = lower_emit(L, OP_async_frag_insert, 2, 1, 0);
+        op_set_int(L->m, op, "slot", i);
+        op->operands[0] = opnd_value(v);
+        op->operands[1] = opnd_value(x);
+        v = op_set_result(L->m, op, 0, type, NULL);
+    }
+    return v;
+}
+
+void frag_part_set(Lower *L, const FragPart *part, Value *v)
+{
+    Frag *f = part->frag;
+    if (part->n == f->type->n) {
+        frag_set(L, f, v);
+        return;
+    }
+    for (int64_t i = 0; i < part->n; i++) {
+        Op *op = lower_emit(L, OP_async_frag_extract, 1, 1, 0);
+        op->operands[0] = opnd_value(v);
+        op_set_int(L->m, op, "slot", i);
+        insert(L, f, part->slot + i,
+               op_set_result(L->m, op, 0, type_scalar(L->ctx, f->type->elem),
+                             NULL));
+    }
 }
 
 void frag_load(Lower *L, Op *load)

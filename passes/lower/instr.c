@@ -257,19 +257,208 @@ static void hook_tile_store(Lower *L, Op *op, const Instr *in)
     op_set_int(L->m, store, "col0", col0 ? col0->i : 0);
 }
 
-/* ---- by PTX ---------------------------------------------------------------------------------- */
+/* ---- register tiles, element by element ------------------------------------------- */
 
-/* A register operand: the whole fragment, or the scalar of a rank 0 or point
- * argument. */
-static Value *register_arg(Lower *L, Op *op, unsigned i, bool read)
+/* Where lane `lane` finds slot `slot` of a tile: row and column. */
+typedef struct TilePlace {
+    int64_t at[2];
+} TilePlace;
+
+typedef struct TileMapEnv {
+    Env env;
+    int64_t index[2];
+} TileMapEnv;
+
+static bool tile_var(const Env *env, const Atom *atom, int64_t *out)
 {
-    Frag *f = frag_arg(L, op, i);
-    if (!f || !frag_ready(L, f, op->loc))
-        return NULL;
-    return read ? frag_force(L, f) : frag_value(L, f);
+    const TileMapEnv *t = env->user;
+    if (atom->kind != ATOM_var || atom->var < 1 || atom->var > 2)
+        return false;
+    *out = t->index[atom->var - 1];
+    return true;
 }
 
-static void lower_by_ptx(Lower *L, Op *op, const Instr *in)
+enum { LANES = 32 };
+
+/* The inverse of a 2-d tile's map: place[slot * LANES + lane]. */
+static bool invert_map(const Mem *mem, int64_t rows, int64_t cols,
+                       TilePlace *place)
+{
+    TileMapEnv t;
+    t.env = (Env){ .value = tile_var, .user = &t };
+    for (t.index[0] = 0; t.index[0] < rows; t.index[0]++)
+        for (t.index[1] = 0; t.index[1] < cols; t.index[1]++) {
+            int64_t lane, slot;
+            if (!affine_eval(mem->map_thread, &t.env, &lane) ||
+                !affine_eval(mem->map_slot, &t.env, &slot) || lane < 0 ||
+                lane >= LANES || slot < 0 || slot >= mem->n_slots)
+                return false;
+            place[slot * LANES + lane] =
+                (TilePlace){ { t.index[0], t.index[1] } };
+        }
+    return true;
+}
+
+/* The row (dim 0) or column of a slot as an expression of the lane: a constant,
+ * and multiples of lane / 4 and lane % 4; NULL when it is not of that form. */
+static const Affine *place_of(Lower *L, const TilePlace *place, int64_t slot,
+                              unsigned dim)
+{
+    ExprCtx *x = L->m->exprs;
+    const TilePlace *p = &place[slot * LANES];
+    int64_t base = p[0].at[dim];
+    int64_t fast = p[1].at[dim] - base, slow = p[4].at[dim] - base;
+    for (int64_t lane = 0; lane < LANES; lane++)
+        if (p[lane].at[dim] != base + lane / 4 * slow + lane % 4 * fast)
+            return NULL;
+    const Affine *lane = affine_var(x, L->dev->lane);
+    const Affine *high = affine_scale(x, affine_floordiv(x, lane, 4), slow);
+    const Affine *low = affine_scale(x, affine_mod(x, lane, 4), fast);
+    return affine_add_const(x, affine_add(x, high, low), base);
+}
+
+/* The element (row, col) of a window with two or three intervals: (row, col),
+ * (col, row) when transposed, or (col / inner, row, col % inner). */
+static Access *tile_element(Lower *L, const Access *window, const Affine *row,
+                            const Affine *col, bool transposed)
+{
+    ExprCtx *x = L->m->exprs;
+    Access *a = access_new(L->m, window->base);
+    AccessDim *at[3];
+    unsigned n = 0;
+    for (unsigned i = 0; i < a->rank; i++) {
+        a->dims[i] = window->dims[i];
+        if (a->dims[i].kind == DIM_interval && n < 3)
+            at[n++] = &a->dims[i];
+    }
+    const Affine *index[3] = { transposed ? col : row, transposed ? row : col,
+                               NULL };
+    int64_t inner;
+    if (n == 3 && affine_is_const(at[2]->len, &inner)) {
+        index[0] = affine_floordiv(x, col, inner);
+        index[1] = row;
+        index[2] = affine_mod(x, col, inner);
+    }
+    for (unsigned i = 0; i < n; i++)
+        *at[i] = (AccessDim){ .kind = DIM_point,
+                              .lo = affine_add(x, at[i]->lo, index[i]) };
+    return a;
+}
+
+static Value *cast_to(Lower *L, Value *v, ScalarType elem)
+{
+    if (v->type->elem == elem)
+        return v;
+    Op *op = lower_emit(L, OP_arith_cast, 1, 1, 0);
+    op->operands[0] = opnd_value(v);
+    return op_set_result(L->m, op, 0, type_scalar(L->ctx, elem), NULL);
+}
+
+/* The tile argument, its inverted map, and the window on the other side. */
+typedef struct TileCopy {
+    Frag *frag;
+    const Mem *mem;
+    TilePlace *place;
+    Access *window;
+} TileCopy;
+
+static bool tile_copy(Lower *L, Op *op, const Instr *in, unsigned tile,
+                      unsigned window, TileCopy *c)
+{
+    const Access *tile_access = op->operands[tile].u.access;
+    const InstrParam *p = &in->params[tile];
+    c->mem = lower_mem(L, tile_access->base);
+    c->frag = frag_arg(L, op, tile);
+    if (!c->frag || !c->mem || !c->mem->map_slot || p->rank < 2)
+        return false;
+    c->place = ARENA_ARRAY(L->scratch, TilePlace, c->mem->n_slots * LANES);
+    c->window = arg_access(L, op, window);
+    if (invert_map(c->mem, p->shape[p->rank - 2], p->shape[p->rank - 1],
+                   c->place))
+        return true;
+    lower_error(L, op->loc, "instruction",
+                "the map of memory '%s' does not spread %lld x %lld elements "
+                "over a warp",
+                c->mem->ref->name, (long long)p->shape[p->rank - 2],
+                (long long)p->shape[p->rank - 1]);
+    return false;
+}
+
+static Access *slot_access(Lower *L, Op *op, const TileCopy *c, int64_t slot,
+                           bool transposed)
+{
+    const Affine *row = place_of(L, c->place, slot, 0);
+    const Affine *col = place_of(L, c->place, slot, 1);
+    if (row && col)
+        return tile_element(L, c->window, row, col, transposed);
+    lower_error(L, op->loc, "instruction",
+                "the map of memory '%s' is not linear in lane / 4 and lane %% "
+                "4, which element-wise copies need",
+                c->mem->ref->name);
+    return NULL;
+}
+
+static void store_elements(Lower *L, Op *op, const Instr *in, bool transposed)
+{
+    TileCopy c;
+    unsigned dst = param_index(in, "dst"), src = param_index(in, "src");
+    if (!tile_copy(L, op, in, src, dst, &c) || !frag_ready(L, c.frag, op->loc))
+        return;
+    bool reduce = (in->params[dst].flags & ACC_REDUCE) != 0;
+    for (int64_t slot = 0; slot < c.mem->n_slots; slot++) {
+        FragPart part = { c.frag, slot, 1 };
+        Access *a = slot_access(L, op, &c, slot, transposed);
+        if (!a)
+            return;
+        Value *v = cast_to(L, frag_part_slot(L, &part), in->params[dst].elem);
+        Op *store =
+            lower_emit(L, reduce ? OP_mem_reduce : OP_mem_store, 2, 0, 0);
+        store->operands[0] = opnd_access(a);
+        store->operands[1] = opnd_value(v);
+    }
+}
+
+static void hook_tile_store_elements(Lower *L, Op *op, const Instr *in)
+{
+    store_elements(L, op, in, false);
+}
+
+static void hook_tile_store_transposed(Lower *L, Op *op, const Instr *in)
+{
+    store_elements(L, op, in, true);
+}
+
+static void hook_tile_load(Lower *L, Op *op, const Instr *in)
+{
+    TileCopy c;
+    unsigned dst = param_index(in, "dst"), src = param_index(in, "src");
+    if (!tile_copy(L, op, in, dst, src, &c) || !frag_ready(L, c.frag, op->loc))
+        return;
+    for (int64_t slot = 0; slot < c.mem->n_slots; slot++) {
+        FragPart part = { c.frag, slot, 1 };
+        Access *a = slot_access(L, op, &c, slot, false);
+        if (!a)
+            return;
+        Op *load = lower_emit(L, OP_mem_load, 1, 1, 0);
+        load->operands[0] = opnd_access(a);
+        Value *v = op_set_result(
+            L->m, load, 0, type_scalar(L->ctx, in->params[src].elem), NULL);
+        frag_part_put(L, &part, cast_to(L, v, c.frag->type->elem));
+    }
+}
+
+/* ---- by PTX ---------------------------------------------------------------------------------- */
+
+static Value *register_arg(Lower *L, Op *op, unsigned i, bool read)
+{
+    FragPart part;
+    if (!frag_part(L, op->operands[i].u.access, op->loc, &part) ||
+        !frag_ready(L, part.frag, op->loc))
+        return NULL;
+    return frag_part_value(L, &part, read);
+}
+
+static Op *lower_by_ptx(Lower *L, Op *op, const Instr *in)
 {
     unsigned n_written = 0;
     Operand *operands = ARENA_ARRAY(L->scratch, Operand, in->n_params);
@@ -292,7 +481,7 @@ static void lower_by_ptx(Lower *L, Op *op, const Instr *in)
             operands[i] = opnd_access(lower_access(L, o->u.access));
     }
     if (L->failed)
-        return;
+        return NULL;
     Op *call = lower_emit(L, OP_async_instr, in->n_params, n_written, 0);
     for (unsigned i = 0; i < in->n_params; i++)
         call->operands[i] = operands[i];
@@ -300,9 +489,47 @@ static void lower_by_ptx(Lower *L, Op *op, const Instr *in)
     if (op_attr(op, "targs"))
         op_set_attr(L->m, call, *op_attr(op, "targs"));
     for (unsigned i = 0; i < n_written; i++) {
-        Frag *f = frag_arg(L, op, written[i]);
-        frag_set(L, f, op_set_result(L->m, call, i, f->type, NULL));
+        FragPart part;
+        const Type *type = operands[written[i]].u.value->type;
+        Value *v = op_set_result(L->m, call, i, type, NULL);
+        if (frag_part(L, op->operands[written[i]].u.access, op->loc, &part))
+            frag_part_set(L, &part, v);
     }
+    return call;
+}
+
+/* ---- ldmatrix --------------------------------------------------------------------- */
+
+/* Lane 8 * q + r of ldmatrix.x4 gives the address of row r of matrix q (PTX ISA,
+ * ldmatrix): the window's corner moves with the lane. Matrices stand row-major
+ * in the window; operand 'A' takes them column by column, as mma wants them. */
+static void hook_ldmatrix(Lower *L, Op *op, const Instr *in)
+{
+    ExprCtx *x = L->m->exprs;
+    unsigned src = param_index(in, "src");
+    int64_t n0 = instr_targ_int(in, "nmat0"), n1 = instr_targ_int(in, "nmat1");
+    const Param *operand = param_find(in->n_targs, in->targs, "operand");
+    bool by_column = operand && operand->s && !strcmp(operand->s, "A");
+    const Affine *lane = affine_var(x, L->dev->lane);
+    const Affine *q = affine_floordiv(x, lane, 8);
+    const Affine *slow = affine_floordiv(x, q, by_column ? n0 : n1);
+    const Affine *fast = affine_mod(x, q, by_column ? n0 : n1);
+    const Affine *row = affine_add(
+        x, affine_scale(x, by_column ? fast : slow, 8), affine_mod(x, lane, 8));
+    int64_t width = in->params[src].shape[1] / n1;
+    const Affine *col = affine_scale(x, by_column ? slow : fast, width);
+    Op *call = lower_by_ptx(L, op, in);
+    if (!call)
+        return;
+    AccessDim *rows = NULL, *cols = NULL;
+    Access *a = call->operands[src].u.access;
+    for (unsigned i = 0; i < a->rank; i++)
+        if (a->dims[i].kind == DIM_interval) {
+            rows = rows ? rows : &a->dims[i];
+            cols = &a->dims[i];
+        }
+    rows->lo = affine_add(x, rows->lo, row);
+    cols->lo = affine_add(x, cols->lo, col);
 }
 
 static const struct {
@@ -316,6 +543,10 @@ static const struct {
     { "wgmma", hook_wgmma },
     { "wgmma_zero", hook_wgmma_zero },
     { "tile_store", hook_tile_store },
+    { "tile_store_elements", hook_tile_store_elements },
+    { "tile_store_transposed", hook_tile_store_transposed },
+    { "tile_load", hook_tile_load },
+    { "ldmatrix", hook_ldmatrix },
 };
 
 void lower_instr(Lower *L, Op *op)

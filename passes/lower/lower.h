@@ -105,7 +105,7 @@ typedef struct Lower {
     SmemLayout smem;
     VEC(RingGroup) groups;
     VEC(NamedBarrier) named;
-    bool global_writes; /* ordinary code writes global memory */
+    bool global_writes;   /* ordinary code writes global memory */
     bool cluster_release; /* barriers between CTAs release to the cluster */
 
     /* one role at a time */
@@ -181,6 +181,20 @@ void ring_loop_groups(Lower *L, Op *loop, bool *moves);
 Value *ring_advance(Lower *L, Value *ring, const Affine *by);
 Value *ring_at(Lower *L, unsigned group, const Affine *at);
 
+/* What an access takes of a fragment: n slots from `slot` on. */
+typedef struct FragPart {
+    Frag *frag;
+    int64_t slot, n;
+} FragPart;
+/* False after an error. */
+bool frag_part(Lower *L, const Access *a, Loc loc, FragPart *part);
+/* A fragment of just these slots; undefined where they are not read. */
+Value *frag_part_value(Lower *L, const FragPart *part, bool read);
+void frag_part_set(Lower *L, const FragPart *part, Value *v);
+/* The register at the part's first slot, read and written. */
+Value *frag_part_slot(Lower *L, const FragPart *part);
+void frag_part_put(Lower *L, const FragPart *part, Value *v);
+/* The fragment and first slot alone; NULL after an error. */
 Frag *frag_get(Lower *L, const Access *a, Loc loc, int64_t *slot);
 /* The value, made whole: zeros where it is not live. */
 Value *frag_force(Lower *L, Frag *f);

@@ -61,6 +61,14 @@ for clusters in 1 2; do
     for size in M=128,N=128,K=16 M=130,N=70,K=40 M=1,N=1,K=1; do
         agrees gemm_simt_f32 "$size" $clusters
     done
+    for size in M=32,K=32 M=70,K=100 M=1,K=1; do
+        agrees gemv_f32 "$size" $clusters
+    done
+    for kernel in gemm_sm80_f16 gemm_sm80_bf16; do
+        for size in M=8,N=8,K=8 M=128,N=128,K=64 M=264,N=200,K=200; do
+            agrees $kernel "$size" $clusters
+        done
+    done
     for kernel in gemm_sm90_bf16 gemm_sm90_f16 gemm_sm90_tf32 \
         gemm_sm90_bf16_1x1 gemm_sm90_bf16_1x2 gemm_sm90_bf16_2x2 \
         gemm_sm90_tf32_splitk; do
