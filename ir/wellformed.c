@@ -561,14 +561,20 @@ static bool argument_ok(Wellformed *w, unsigned i, const BlockArg *param)
                fault(w, "argument %u is to be an index expression", i + 1);
     if (o->kind != OPND_access && o->kind != OPND_value)
         return fault(w, "argument %u is to be a tensor or window", i + 1);
-    if (o->kind == OPND_value)
-        return true;
+    const Type *want = param->value->type;
+    if (o->kind == OPND_value) {
+        const Type *have = o->u.value->type;
+        return (have->kind == want->kind && have->rank == want->rank &&
+                have->elem == want->elem) ||
+               fault(w, "argument %u is to be a %s, found %s", i + 1,
+                     type_label(w, want), type_label(w, have));
+    }
     unsigned n = 0;
     for (unsigned d = 0; d < o->u.access->rank; d++)
         n += o->u.access->dims[d].kind == DIM_interval;
-    return n == param->value->type->rank ||
+    return n == want->rank ||
            fault(w, "argument %u has rank %u, but the parameter's is %u", i + 1,
-                 n, param->value->type->rank);
+                 n, want->rank);
 }
 
 /* Callee and argument kinds; coordinates of a kernel are no parameters. */

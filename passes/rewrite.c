@@ -177,11 +177,26 @@ static Value *window_of(Module *m, Op *call, const Access *a)
     return v;
 }
 
+static Value *argument_value(const Operand *o)
+{
+    return o->kind == OPND_value    ? o->u.value
+           : o->kind == OPND_access ? o->u.access->base
+                                    : NULL;
+}
+
 /* Lets a parameter stand for an argument. */
 static bool map_argument(CloneMap *cm, Module *m, Op *call, unsigned i,
                          const BlockArg *param)
 {
     const Operand *o = &call->operands[i];
+    const Value *v = argument_value(o);
+    if (param->value && v && param->value->type->elem != v->type->elem) {
+        diag_error(m->ctx, call->loc, "type",
+                   "argument %u has elements %s, its parameter %s", i + 1,
+                   scalar_type_name(v->type->elem),
+                   scalar_type_name(param->value->type->elem));
+        return false;
+    }
     if (!param->value && o->kind == OPND_index) {
         clone_map_index(cm, param->var, o->u.index);
         return true;
