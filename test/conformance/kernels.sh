@@ -70,7 +70,7 @@ for clusters in 1 2; do
         done
     done
     for kernel in gemm_sm90_bf16 gemm_sm90_f16 gemm_sm90_tf32 \
-        gemm_sm90_bf16_1x1 gemm_sm90_bf16_1x2 gemm_sm90_bf16_2x2 \
+        gemm_sm90_bf16_pingpong gemm_sm90_bf16_1x1 gemm_sm90_bf16_1x2 gemm_sm90_bf16_2x2 \
         gemm_sm90_tf32_splitk; do
         for size in M=8,N=8,K=8 M=256,N=256,K=64 M=264,N=520,K=200 \
             M=520,N=264,K=320; do
