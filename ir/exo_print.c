@@ -455,28 +455,43 @@ typedef struct UseScan {
     ExoPrinter *p;
     uint32_t *group; /* by Value.id: where it is defined; 0: an argument */
     bool *used;      /* by Value.id: seen as an operand */
+    uint8_t *height; /* by Value.id: of its expression */
     uint32_t n_groups;
 } UseScan;
 
+enum { HEIGHT_MAX = 100 };
+
+static bool is_computed(const Op *op)
+{
+    return op->n_operands && op->code != OP_mem_load;
+}
+
 static void scan_op(UseScan *s, const Op *op, uint32_t group)
 {
+    unsigned height = 0;
     for (unsigned i = 0; i < op->n_operands; i++) {
         const Value *v =
             op->operands[i].kind == OPND_value ? op->operands[i].u.value : NULL;
         if (!v)
             continue;
-        bool again = s->used[v->id] && v->def && v->def->n_operands &&
-                     v->def->code != OP_mem_load;
-        if (again || s->group[v->id] != group)
+        bool again = s->used[v->id] && v->def && is_computed(v->def);
+        bool high = s->height[v->id] >= HEIGHT_MAX && !op_has(op, OPT_STMT);
+        if (again || high || s->group[v->id] != group)
             s->p->shared[v->id] = true;
         s->used[v->id] = true;
+        if (!s->p->shared[v->id] && s->height[v->id] > height)
+            height = s->height[v->id];
     }
-    for (unsigned i = 0; i < op->n_results; i++)
-        s->group[op->results[i]->id] = group;
+    for (unsigned i = 0; i < op->n_results; i++) {
+        unsigned id = op->results[i]->id;
+        s->group[id] = group;
+        s->height[id] = (uint8_t)(height + is_computed(op));
+    }
 }
 
 /* Marks the values that are used outside the group that defines them, and
- * computed ones that are used twice, whose text would otherwise double. */
+ * computed ones that are used twice, whose text would otherwise double, or
+ * that are too high an expression. */
 static void scan_block(UseScan *s, const Block *b)
 {
     uint32_t group = ++s->n_groups;
@@ -587,7 +602,8 @@ bool exo_print(const Module *m, StrBuf *out)
     p.var_ranks = ARENA_ARRAY(arena, uint32_t, n_vars);
     p.shared = ARENA_ARRAY(arena, bool, m->next_value);
     UseScan scan = { &p, ARENA_ARRAY(arena, uint32_t, m->next_value),
-                     ARENA_ARRAY(arena, bool, m->next_value), 0 };
+                     ARENA_ARRAY(arena, bool, m->next_value),
+                     ARENA_ARRAY(arena, uint8_t, m->next_value), 0 };
     scan_block(&scan, m->body);
     p.expr_names = (ExprNames){ .var = var_name,
                                 .tensor = tensor_name,
