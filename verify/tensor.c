@@ -3,6 +3,16 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+/* Would this many elements leave the memory that the host has? An allocation
+ * that the kernel grants and cannot keep would end the process. */
+static bool too_large(int64_t count, unsigned elem_bytes)
+{
+    double pages = (double)sysconf(_SC_PHYS_PAGES);
+    double bytes = (double)count * (elem_bytes + 1);
+    return pages > 0 && bytes > pages * (double)sysconf(_SC_PAGESIZE);
+}
 
 static bool tensor_layout(Tensor *t, const int64_t *extent)
 {
@@ -31,7 +41,7 @@ GIVES Tensor *tensor_new(const char *name, ScalarType elem, unsigned rank,
     t->elem = elem;
     t->elem_bytes = (unsigned)scalar_type_bytes(elem);
     t->rank = rank;
-    if (!tensor_layout(t, extent)) {
+    if (!tensor_layout(t, extent) || too_large(t->count, t->elem_bytes)) {
         free(t);
         return NULL;
     }

@@ -1,10 +1,10 @@
 /* async.instr: an instruction does what its library body says.
  *
- * Operands are gathered into small tensors (memory element by element, registers
- * by the memory's map or one lane's slots), the interpreter runs the body, and
- * what the body wrote is scattered back. An instruction of a thread runs for
- * each lane; one of a warp once. cp.async is an effect: its source is read in
- * one step, its destination written in a later one. */
+ * Operands are gathered into small tensors (memory element by element,
+ * registers by the memory's map or one lane's slots), the interpreter runs the
+ * body, and what the body wrote is scattered back. An instruction of a thread
+ * runs for each lane; one of a warp once. cp.async is an effect: its source is
+ * read in one step, its destination written in a later one. */
 #include "verify/machine/machine_internal.h"
 
 #include "ir/values.h"
@@ -27,7 +27,7 @@ typedef struct CallArg {
     Tensor *temp;
 } CallArg;
 
-/* The threads of one execution: `threads` lanes from `lane` on, `pitch` apart. */
+/* The threads of one execution: lanes from `lane` on, `pitch` apart. */
 typedef struct LaneGroup {
     unsigned lane, threads, pitch;
 } LaneGroup;

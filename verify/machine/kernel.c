@@ -59,6 +59,10 @@ const Access *kernel_access(const Kernel *k, const Access *a)
     return k->composed->to[at];
 }
 
+/* Elements of an object, and registers of a fragment, that are certainly more
+ * than any GPU has. */
+enum { OBJECT_LIMIT = 1 << 24, FRAGMENT_LIMIT = 4096 };
+
 /* ---- the walk ------------------------------------------------------------ */
 
 typedef struct Prepare {
@@ -125,7 +129,11 @@ static bool const_extents(Prepare *p, const Op *op, const Value *v, MemObj *o)
                                 "an object in a kernel needs constant "
                                 "extents");
         o->stride[d] = stride;
-        stride *= o->extent[d];
+        if (__builtin_mul_overflow(stride, o->extent[d], &stride) ||
+            stride > OBJECT_LIMIT)
+            return prepare_fail(p, op,
+                                "the object is too large for the "
+                                "machine");
     }
     return true;
 }
@@ -216,6 +224,11 @@ static bool visit(Op *op, void *user)
         p->k->varying[op->blocks[0]->args[0].var] =
             kernel_varies(p->k, op->operands[0].u.index) ||
             kernel_varies(p->k, op->operands[1].u.index);
+    for (unsigned i = 0; i < op->n_results; i++)
+        if (op->results[i]->type->kind == TK_frag &&
+            (op->results[i]->type->n < 1 ||
+             op->results[i]->type->n > FRAGMENT_LIMIT))
+            prepare_fail(p, op, "a fragment has from 1 to 4096 registers");
     prepare_operands(p, op);
     return p->ok;
 }
@@ -238,6 +251,11 @@ static void map_box(Prepare *p, MemObj *o)
 
 static void prepare_param(Prepare *p, const Value *v, const LaunchArg *arg)
 {
+    if (!arg->view.tensor) {
+        prepare_fail(p, p->k->op,
+                     "the launch gives no tensor for a parameter that is one");
+        return;
+    }
     MemObj *o =
         new_obj(p, v, v->type->kind == TK_map ? SPACE_map : SPACE_global);
     o->view = arg->view;

@@ -101,6 +101,8 @@ uint64_t machine_random(Machine *mc)
     return z ^ (z >> 31);
 }
 
+enum { WARP_LIMIT = 2048 };
+
 /* ---- clusters ------------------------------------------------------------ */
 
 static void make_warp(Machine *mc, Cluster *cl, Cta *cta, unsigned i)
@@ -150,6 +152,19 @@ static void make_clusters(Machine *mc, const int64_t *params, unsigned n)
     }
 }
 
+/* All that runs at once must fit a host's memory and patience. */
+static bool check_room(Machine *mc)
+{
+    int64_t warps = mc->n_clusters * mc->k->cluster_dim * mc->k->n_warps;
+    if (warps <= WARP_LIMIT)
+        return true;
+    diag_error(mc->ctx, mc->k->op->loc, "machine",
+               "%u clusters are %lld warps at once, and the machine model runs "
+               "up to %d; take fewer clusters",
+               mc->n_clusters, (long long)warps, WARP_LIMIT);
+    return false;
+}
+
 static void free_machine(Machine *mc)
 {
     while (mc->effects.len)
@@ -189,7 +204,7 @@ static bool launch(Module *m, const Op *kernel, const LaunchArg *args,
     mc.quantum = turns[machine_random(&mc) % 4];
     mc.by_priority = machine_random(&mc) % 4 != 0;
     mc.k = kernel_prepare(m, mc.arena, kernel, args, n);
-    bool ok = mc.k != NULL;
+    bool ok = mc.k != NULL && check_room(&mc);
     if (ok) {
         make_clusters(&mc, values, n);
         ok = machine_schedule(&mc) && !mc.failed;

@@ -352,7 +352,8 @@ Step exec_wgmma(Warp *w, const Op *op, uint32_t mask);
 Step exec_instr(Warp *w, const Op *op, uint32_t mask);
 
 /* The CTA that entry i of attribute cta_xor names (the own one when there is no
- * attribute), *n the number of entries; NULL and a diagnostic when it is none. */
+ * attribute), *n the number of entries; NULL and a diagnostic when there is no
+ * such CTA. */
 Cta *xor_target(Warp *w, const Op *op, unsigned i, unsigned *n);
 /* The byte offset of the mbarrier that an access means. */
 bool mbar_offset(Warp *w, const Op *op, const Access *a, unsigned lane,

@@ -2,8 +2,8 @@
  *
  * Each block that the warp is in has a frame with the lanes that run it. Loops
  * and ifs push frames; a block's end asks its owner what comes next. Conditions
- * and bounds that differ between lanes narrow the mask, and the lanes meet again
- * at the end of the op, as structured code does on the hardware. */
+ * and bounds that differ between lanes narrow the mask, and the lanes meet
+ * again at the end of the op, as structured code does on the hardware. */
 #include "verify/machine/machine_internal.h"
 
 #include <stdlib.h>
