@@ -460,7 +460,7 @@ static bool lower_device(Lower *L, Op *proc, Op *device, unsigned k)
     op_set_int(L->m, L->kernel, "blocks_per_sm", L->dev->blocks_per_sm);
     kernel_params(L);
     ring_collect(L);
-    if (!sync_prepare(L) || !smem_layout(L))
+    if (L->failed || !sync_prepare(L) || !smem_layout(L))
         return false;
     op_set_int(L->m, L->kernel, "smem_bytes", L->smem.bytes);
     L->out = L->kernel->blocks[0];

@@ -12,6 +12,8 @@
  * a constant distance one is made by advancing the task's base. */
 #include "passes/lower/lower.h"
 
+#include <string.h>
+
 int64_t ring_pre_arrive(Lower *L, const Value *v)
 {
     const Mem *mem = lower_mem(L, v);
@@ -44,6 +46,19 @@ static bool collect_ring(Op *op, void *user)
     const Value *v = op->results[0];
     if (v->ring_dim < 0 || ring_group(L, v) >= 0)
         return true;
+    for (Op *outer = op_parent(op); outer && outer != L->dev->op;
+         outer = op_parent(outer))
+        if (outer->code == OP_ctl_for &&
+            !strcmp(op_attr_str(outer, "mode", "seq"), "seq")) {
+            Diag *d = lower_error(
+                L, op->loc, "ring-scope",
+                "ring '%s' is allocated inside a sequential loop, where its "
+                "phases would start again in each iteration",
+                v->name);
+            diag_fix(L->ctx, d,
+                     "allocate it outside of the loop, in the "
+                     "task's body");
+        }
     RingGroup g = { v->ring_depth, consumption(L, v), false };
     VEC_PUSH(L->scratch, &L->groups, g);
     return true;
