@@ -15,6 +15,8 @@
 /* Work, in units of a plainly interpreted op, above which a comparison runs
  * only some tasks: about ten seconds. */
 #define REFERENCE_BUDGET 1e8
+/* Work that is not begun. */
+#define WORK_LIMIT 1e13
 
 /* ---- lowering ------------------------------------------------------------ */
 
@@ -40,6 +42,18 @@ ToolStatus run_lower(Run *r)
                "procedure '%s' has no device function, so there is no async "
                "form of it to run; use --level=seq",
                name);
+    return TOOL_wrong;
+}
+
+/* Refuses what would not end within days. */
+static ToolStatus check_work(const Run *r, double work)
+{
+    if (work < WORK_LIMIT)
+        return TOOL_done;
+    diag_error(r->ctx, r->proc->loc, "size",
+               "a sequential run would take about %.0e steps at these sizes; "
+               "take smaller ones",
+               work);
     return TOOL_wrong;
 }
 
@@ -82,6 +96,9 @@ ToolStatus run_reference(Run *r, Reference *out)
     }
     out->args = run_copy_args(r);
     double work = interp_estimate(r->m, r->proc, out->args);
+    ToolStatus refused = check_work(r, work);
+    if (refused)
+        return refused;
     InterpOptions o = { 0 };
     if (work > REFERENCE_BUDGET) {
         bool none = false;
@@ -243,7 +260,8 @@ ToolStatus run_seq(Run *r)
     }
     ProcArg *args = run_copy_args(r);
     InterpOptions o = { 0 };
-    ToolStatus s = run_interp(r, args, &o, NULL);
+    ToolStatus s = check_work(r, interp_estimate(r->m, r->proc, args));
+    s = s ? s : run_interp(r, args, &o, NULL);
     if (!s && options_has(r->o, "--check")) {
         Reference plain = { .name = "plain loops", .args = run_copy_args(r) };
         o.plain = true;

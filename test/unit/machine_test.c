@@ -385,4 +385,9 @@ Test(machine, tells_observers)
     cr_assert_eq(c.n[MEV_phase], 10);
     cr_assert_eq(c.n[MEV_exit], 2);
     cr_assert_eq(c.n[MEV_role], 2);
+    /* full: 5 arrivals and 5 deliveries; empty: 32 arrivals for each of 5;
+     * two warps at the named barrier; the end of 5 copies. */
+    cr_assert_eq(c.n[MEV_release], 5 + 5 + 32 * 5 + 2 + 5);
+    cr_assert_eq(c.n[MEV_acquire], 5 + 5 + 2);
+    cr_assert_eq(c.n[MEV_fence], 1);
 }

@@ -59,6 +59,8 @@ void effect_finish(Machine *mc, Effect *e)
                         .agent =
                             warp_agent(e->warp, effect_agent(e), e->lanes) };
     machine_emit(mc, &ev);
+    emit_order(mc, MEV_release, e->warp, effect_agent(e), e->lanes, e->op,
+               SYNC_effect, e->warp->cta->rank, (int64_t)e->number, 0);
     Effect *last = mc->effects.data[--mc->effects.len].effect;
     mc->effects.data[e->place].effect = last;
     last->place = e->place;
@@ -112,7 +114,7 @@ static bool step(Machine *mc, Effect *e)
         return cp_async_step(mc, e);
     case EFFECT_cp_arrive: {
         Warp *w = e->warp;
-        bool ok = mbar_arrive(mc, w, e->op, w->cta, e->bar_at, 1);
+        bool ok = mbar_arrive(mc, w, e->lanes, e->op, w->cta, e->bar_at);
         effect_finish(mc, e);
         return ok;
     }

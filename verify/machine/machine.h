@@ -32,16 +32,27 @@ typedef struct MachineAgent {
 
 typedef enum MachineEventKind {
     MEV_read,
-    MEV_write,  /* memory: see below */
-    MEV_issue,  /* an effect was started: effect */
-    MEV_finish, /* .. and is over */
-    MEV_edge,   /* order: what `agent` did is before what `to` does: why */
-    MEV_phase,  /* an mbarrier's phase completed: cta, offset, phase */
-    MEV_wait,   /* a warp starts to wait at op */
-    MEV_wake,   /* .. and goes on */
-    MEV_role,   /* a warp enters a role: why is its name */
-    MEV_exit    /* a warp's kernel ends */
+    MEV_write,   /* memory: see below */
+    MEV_issue,   /* an effect was started: effect */
+    MEV_finish,  /* .. and is over */
+    MEV_release, /* what agent did so far is before what follows an .. */
+    MEV_acquire, /* .. acquire of the same object: sync, cta, offset, phase */
+    MEV_fence,   /* op orders agent's generic and async accesses */
+    MEV_phase,   /* an mbarrier's phase completed: cta, offset, phase */
+    MEV_wait,    /* a warp starts to wait at op */
+    MEV_wake,    /* .. and goes on */
+    MEV_role,    /* a warp enters a role: why is its name */
+    MEV_exit     /* a warp's kernel ends */
 } MachineEventKind;
+
+/* What carries order between agents. */
+typedef enum MachineSync {
+    SYNC_none,
+    SYNC_mbarrier, /* cta, offset in shared memory, phase */
+    SYNC_named,    /* cta, offset: its id, phase: its use */
+    SYNC_cluster,  /* phase: its use */
+    SYNC_effect    /* effect: its end, for who waits for its group */
+} MachineSync;
 
 typedef struct MachineEvent {
     MachineEventKind kind;
@@ -56,8 +67,8 @@ typedef struct MachineEvent {
     bool async_proxy;
     int64_t phase;
     uint64_t effect;
-    MachineAgent to;
-    const char *why;
+    MachineSync sync; /* release, acquire */
+    const char *why;  /* role: its name */
 } MachineEvent;
 
 typedef struct MachineObserver MachineObserver;

@@ -296,6 +296,10 @@ struct Machine {
 bool machine_fail(Machine *mc, const Warp *w, uint32_t lanes, const Op *op,
                   const char *code, const char *fmt, ...) EXO_PRINTF(6, 7);
 void machine_emit(Machine *mc, MachineEvent *e);
+/* A release or acquire of a sync object by an agent of w. */
+void emit_order(Machine *mc, MachineEventKind kind, const Warp *w,
+                MachineAgentKind agent, uint32_t lanes, const Op *op,
+                MachineSync sync, unsigned cta, int64_t offset, int64_t phase);
 MachineAgent warp_agent(const Warp *w, MachineAgentKind kind, uint32_t lanes);
 uint64_t machine_random(Machine *mc);
 /* `, k = 3` for each loop that the warp is in. */
@@ -358,8 +362,8 @@ Cta *xor_target(Warp *w, const Op *op, unsigned i, unsigned *n);
 /* The byte offset of the mbarrier that an access means. */
 bool mbar_offset(Warp *w, const Op *op, const Access *a, unsigned lane,
                  int64_t *offset, int64_t *parity);
-bool mbar_arrive(Machine *mc, const Warp *w, const Op *op, Cta *cta,
-                 int64_t offset, int64_t n);
+bool mbar_arrive(Machine *mc, const Warp *w, uint32_t lanes, const Op *op,
+                 Cta *cta, int64_t offset);
 bool mbar_bytes(Machine *mc, const Warp *w, const Op *op, Cta *cta,
                 int64_t offset, int64_t bytes);
 

@@ -52,30 +52,32 @@ static void mbar_settle(Machine *mc, const Warp *w, const Op *op, Cta *cta,
     machine_emit(mc, &e);
 }
 
-bool mbar_arrive(Machine *mc, const Warp *w, const Op *op, Cta *cta,
-                 int64_t offset, int64_t n)
+static bool fail_arrivals(Machine *mc, const Warp *w, const Op *op,
+                          const Cta *cta, const Mbar *b)
+{
+    StrBuf name = { 0 };
+    mbar_name(&name, b);
+    machine_fail(mc, w, 0, op, "mbarrier",
+                 "arrives on '%s' of cta %u more often than its count of %lld "
+                 "in phase %lld, which still waits for %lld bytes",
+                 strbuf_text(&name), cta->rank, (long long)b->count,
+                 (long long)b->phase, (long long)b->bytes);
+    strbuf_free(&name);
+    return false;
+}
+
+bool mbar_arrive(Machine *mc, const Warp *w, uint32_t lanes, const Op *op,
+                 Cta *cta, int64_t offset)
 {
     Mbar *b = mbar_at(mc, w, op, cta, offset);
     if (!b)
         return false;
-    while (n > 0) {
-        int64_t now = n < b->pending ? n : b->pending;
-        if (!now) {
-            StrBuf name = { 0 };
-            mbar_name(&name, b);
-            machine_fail(mc, w, 0, op, "mbarrier",
-                         "arrives on '%s' of cta %u more often than its count "
-                         "of %lld in phase %lld, which still waits for %lld "
-                         "bytes",
-                         strbuf_text(&name), cta->rank, (long long)b->count,
-                         (long long)b->phase, (long long)b->bytes);
-            strbuf_free(&name);
-            return false;
-        }
-        b->pending -= now;
-        n -= now;
-        mbar_settle(mc, w, op, cta, offset, b);
-    }
+    if (!b->pending)
+        return fail_arrivals(mc, w, op, cta, b);
+    emit_order(mc, MEV_release, w, AGENT_warp, lanes, op, SYNC_mbarrier,
+               cta->rank, offset, b->phase);
+    b->pending--;
+    mbar_settle(mc, w, op, cta, offset, b);
     return true;
 }
 
@@ -91,6 +93,9 @@ bool mbar_bytes(Machine *mc, const Warp *w, const Op *op, Cta *cta,
                             "the bytes that an mbarrier of cta %u waits for "
                             "leave the hardware's range of 2^20 - 1",
                             cta->rank);
+    if (bytes < 0)
+        emit_order(mc, MEV_release, w, AGENT_copy, ALL_LANES, op, SYNC_mbarrier,
+                   cta->rank, offset, b->phase);
     if (bytes < 0)
         mbar_settle(mc, w, op, cta, offset, b);
     return true;
@@ -163,6 +168,9 @@ static Step exec_mbar_wait(Warp *w, const Op *op, uint32_t mask)
             };
             return STEP_blocked;
         }
+        emit_order(w->machine, MEV_acquire, w, AGENT_warp,
+                   varies ? 1u << l : mask, op, SYNC_mbarrier, w->cta->rank,
+                   offset, b->phase - 1);
         if (!varies)
             break;
     }
@@ -201,7 +209,7 @@ static Step exec_mbar_arrive(Warp *w, const Op *op, uint32_t mask)
             return STEP_failed;
         for (unsigned i = 0; i < n; i++) {
             Cta *cta = xor_target(w, op, i, &n);
-            if (!cta || !mbar_arrive(w->machine, w, op, cta, offset, 1))
+            if (!cta || !mbar_arrive(w->machine, w, 1u << l, op, cta, offset))
                 return STEP_failed;
         }
     }
@@ -220,6 +228,13 @@ static Step exec_expect_tx(Warp *w, const Op *op, uint32_t mask)
 
 /* ---- barriers of threads ------------------------------------------------- */
 
+static Step pass_named(Warp *w, const Op *op, int64_t id, uint64_t use)
+{
+    emit_order(w->machine, MEV_acquire, w, AGENT_warp, ALL_LANES, op,
+               SYNC_named, w->cta->rank, id, (int64_t)use);
+    return STEP_next;
+}
+
 static Step exec_named(Warp *w, const Op *op)
 {
     int64_t id = op_attr_int(op, "id", -1), more = 0;
@@ -237,7 +252,7 @@ static Step exec_named(Warp *w, const Op *op)
     Named *b = &w->cta->named[id];
     if (w->named_arrived) {
         w->named_arrived = false;
-        return STEP_next;
+        return pass_named(w, op, id, w->wait.generation);
     }
     if (b->arrived && b->threads != threads) {
         machine_fail(w->machine, w, ALL_LANES, op, "machine",
@@ -248,10 +263,11 @@ static Step exec_named(Warp *w, const Op *op)
     }
     b->threads = threads;
     b->arrived += WARP_LANES;
+    emit_order(w->machine, MEV_release, w, AGENT_warp, ALL_LANES, op,
+               SYNC_named, w->cta->rank, id, (int64_t)b->generation);
     if (b->arrived == threads) {
         b->arrived = 0;
-        b->generation++;
-        return STEP_next;
+        return pass_named(w, op, id, b->generation++);
     }
     w->named_arrived = true;
     w->wait = (Wait){ .kind = WAIT_named,
@@ -272,6 +288,8 @@ static Step exec_cluster_arrive(Warp *w, const Op *op)
     w->cluster_arrived = true;
     w->cluster_phase = w->cluster->phase;
     w->cluster->arrived++;
+    emit_order(w->machine, MEV_release, w, AGENT_warp, ALL_LANES, op,
+               SYNC_cluster, 0, 0, w->cluster_phase);
     return STEP_next;
 }
 
@@ -293,6 +311,8 @@ static Step exec_cluster_wait(Warp *w, const Op *op)
     cluster_settle(w->cluster);
     if (w->cluster->phase > w->cluster_phase) {
         w->cluster_arrived = false;
+        emit_order(w->machine, MEV_acquire, w, AGENT_warp, ALL_LANES, op,
+                   SYNC_cluster, 0, 0, w->cluster_phase);
         return STEP_next;
     }
     w->wait = (Wait){ .kind = WAIT_cluster, .lanes = ALL_LANES };
@@ -456,6 +476,8 @@ Step exec_sync(Warp *w, const Op *op, uint32_t mask)
     case OP_async_fence_mbarrier_init:
     case OP_async_fence_proxy:
         fence(w->cta, w->machine->k, op->code == OP_async_fence_proxy);
+        emit_order(w->machine, MEV_fence, w, AGENT_warp, mask, op, SYNC_none,
+                   w->cta->rank, 0, 0);
         return STEP_next;
     case OP_async_mbarrier_alloc:
     case OP_async_setmaxnreg:
