@@ -7,6 +7,7 @@
 #include "verify/check.h"
 #include "verify/check_par.h"
 #include "verify/check_seq.h"
+#include "verify/sync_check.h"
 
 #include <string.h>
 
@@ -61,9 +62,25 @@ static void run_check_par(PassCtx *pc, Module *m, void *user)
         }
 }
 
+/* At the pass's own sizes; derived ones where it has none. */
+static void run_sync_check(PassCtx *pc, Module *m, void *user)
+{
+    unsigned n = pc->run ? pc->run->n_options : 0;
+    SyncSize *sizes = ARENA_ARRAY(pc->scratch, SyncSize, n);
+    for (unsigned i = 0; i < n; i++)
+        sizes[i] =
+            (SyncSize){ pc->run->options[i].key, pc->run->options[i].value.i };
+    for (Op *op = m->body->first; op; op = op->next)
+        if (is_asked(op, user)) {
+            CheckResult r = sync_check(pc->ctx, m, op, n, sizes);
+            report(pc, &r);
+        }
+}
+
 static const PassCheck checks[] = {
     { "check-seq", run_check_seq, NULL },
     { "check-par", run_check_par, NULL },
+    { "sync-check", run_sync_check, NULL },
 };
 enum { CHECK_COUNT = sizeof checks / sizeof *checks };
 

@@ -1,0 +1,863 @@
+/* The state machine: cells, handles, and what each event does. */
+#include "verify/sync/machine.h"
+
+#include <string.h>
+
+typedef uint32_t HandleId; /* 0: an untouched cell */
+
+typedef struct Handle {
+    StateId state;
+    HandleId forward; /* 0: it is itself */
+    uint64_t count;   /* cells that hold it or what it took over */
+} Handle;
+
+/* A cell of global memory. */
+typedef struct Sparse {
+    int64_t key; /* row-major number of the cell plus 1; 0: free */
+    HandleId handle;
+    SyncTouch touch;
+} Sparse;
+
+/* A live allocation, or a tensor of global memory. */
+typedef struct Instance {
+    bool live;
+    int64_t cells[SYNC_MAX_RANK];
+    int64_t n_cells;
+    HandleId *dense;
+    Sparse *sparse;
+    size_t n_sparse, cap_sparse;
+    BarId bar_base;
+    int64_t n_bars;
+    uint32_t *arrives, *awaits;
+} Instance;
+
+/* What an access makes of a state: remembered, contents never change. */
+typedef struct Step {
+    StateId from, to;
+    uint32_t node;
+    ThreadsId threads;
+} Step;
+
+enum { STEPS = 1 << 15 };
+
+typedef struct Machine {
+    SyncMachine pub;
+    Arena *arena;
+    SyncRun *run;
+    int64_t **grains;
+    RecordTable *records;
+    Instance *instances;
+    VEC(Handle) handles;
+    VEC(HandleId) live;
+    VEC(HandleId) by_state; /* handle of a state, by StateId */
+    VEC(RecordImage) images;
+    VEC(uint32_t) stamps;
+    uint32_t stamp;
+    VEC(HandleId) changed;
+    VEC(StateId) changed_to;
+    VEC(RecordId) scratch;
+    VEC(unsigned) bar_tensor; /* by BarId */
+    Step *steps;
+    const SyncEvent *event;
+} Machine;
+
+/* ---- handles ------------------------------------------------------------ */
+
+static HandleId find(Machine *m, HandleId h)
+{
+    HandleId root = h;
+    while (m->handles.data[root].forward)
+        root = m->handles.data[root].forward;
+    while (m->handles.data[h].forward) {
+        HandleId next = m->handles.data[h].forward;
+        m->handles.data[h].forward = root == h ? 0 : root;
+        h = next;
+    }
+    return root;
+}
+
+static HandleId *slot_of_state(Machine *m, StateId s)
+{
+    while (m->by_state.len <= s)
+        VEC_PUSH(m->arena, &m->by_state, 0);
+    return &m->by_state.data[s];
+}
+
+static HandleId handle_of(Machine *m, StateId s)
+{
+    HandleId *slot = slot_of_state(m, s);
+    if (*slot)
+        return *slot;
+    HandleId h = (HandleId)m->handles.len;
+    *slot = h;
+    VEC_PUSH(m->arena, &m->handles, ((Handle){ .state = s }));
+    VEC_PUSH(m->arena, &m->live, h);
+    return h;
+}
+
+static StateId cell_state(Machine *m, const HandleId *cell)
+{
+    return *cell ? m->handles.data[find(m, *cell)].state : 0;
+}
+
+static void cell_set(Machine *m, HandleId *cell, StateId s)
+{
+    HandleId old = *cell ? find(m, *cell) : 0;
+    HandleId h = s ? handle_of(m, s) : 0;
+    if (old)
+        m->handles.data[old].count--;
+    if (h)
+        m->handles.data[h].count++;
+    *cell = h;
+}
+
+/* ---- cells -------------------------------------------------------------- */
+
+static void sparse_grow(Machine *m, Instance *in)
+{
+    Sparse *old = in->sparse;
+    size_t cap = in->cap_sparse;
+    in->cap_sparse = cap ? 2 * cap : 64;
+    in->sparse = ARENA_ARRAY(m->arena, Sparse, in->cap_sparse);
+    for (size_t i = 0; i < cap; i++) {
+        if (!old[i].key)
+            continue;
+        size_t k = hash_u64(HASH_SEED, (uint64_t)old[i].key);
+        while (in->sparse[k & (in->cap_sparse - 1)].key)
+            k++;
+        in->sparse[k & (in->cap_sparse - 1)] = old[i];
+    }
+}
+
+static Sparse *sparse_cell(Machine *m, Instance *in, unsigned tensor,
+                           unsigned rank, const int64_t *at)
+{
+    int64_t key = sync_flat(rank, in->cells, at) + 1;
+    if (2 * in->n_sparse >= in->cap_sparse)
+        sparse_grow(m, in);
+    size_t k = hash_u64(HASH_SEED, (uint64_t)key);
+    for (;; k++) {
+        Sparse *s = &in->sparse[k & (in->cap_sparse - 1)];
+        if (s->key == key)
+            return s;
+        if (s->key)
+            continue;
+        s->key = key;
+        s->touch.tensor = tensor;
+        memcpy(s->touch.at, at, rank * sizeof *at);
+        in->n_sparse++;
+        return s;
+    }
+}
+
+static void touch(Sparse *s, const SyncNode *n)
+{
+    if (!(n->flags & SYNC_MUTATE)) {
+        s->touch.how |= TOUCH_read;
+        s->touch.reader = n;
+        return;
+    }
+    s->touch.how |= n->flags & SYNC_ATOMIC ? TOUCH_atomic : TOUCH_write;
+    s->touch.writer = n;
+}
+
+static void open_instance(Machine *m, unsigned tensor, const int64_t *extents)
+{
+    const SyncTensor *t = &m->run->program->tensors[tensor];
+    Instance *in = &m->instances[tensor];
+    *in = (Instance){ .live = true, .n_cells = 1 };
+    for (unsigned i = 0; i < t->value->type->rank; i++) {
+        int64_t g = m->grains[tensor][i];
+        in->cells[i] = extents[i] > 0 ? (extents[i] + g - 1) / g : 0;
+        in->n_cells *= in->cells[i];
+    }
+    if (t->space != SYNC_global)
+        in->dense = ARENA_ARRAY(m->arena, HandleId, in->n_cells);
+}
+
+/* ---- faults ------------------------------------------------------------- */
+
+static SyncFault *fault(Machine *m, SyncFaultKind kind, unsigned tensor,
+                        const int64_t *cell)
+{
+    SyncFault *f = &m->pub.fault;
+    *f = (SyncFault){ .kind = kind,
+                      .node = m->event->node,
+                      .tensor = tensor,
+                      .threads = m->event->threads };
+    f->rank = m->run->program->tensors[tensor].value->type->rank;
+    for (unsigned i = 0; i < f->rank && cell; i++)
+        f->element[i] = cell[i] * m->grains[tensor][i];
+    return f;
+}
+
+static void unflat(const Machine *m, unsigned tensor, int64_t flat, int64_t *at)
+{
+    const Instance *in = &m->instances[tensor];
+    for (unsigned i = m->run->program->tensors[tensor].value->type->rank;
+         i-- > 0;) {
+        at[i] = in->cells[i] ? flat % in->cells[i] : 0;
+        flat = in->cells[i] ? flat / in->cells[i] : 0;
+    }
+}
+
+static bool fault_at(Machine *m, SyncFaultKind kind, unsigned tensor,
+                     int64_t flat, int64_t count)
+{
+    int64_t at[SYNC_MAX_RANK] = { 0 };
+    unflat(m, tensor, flat, at);
+    fault(m, kind, tensor, at)->count = count;
+    return false;
+}
+
+/* ---- accesses ----------------------------------------------------------- */
+
+/* One access to cells: what it demands and what it leaves. */
+typedef struct Touching {
+    ThreadsId c;
+    uint32_t node, initial, extended, flags, mask;
+    unsigned n_pend;
+    const Pend *pend;
+    /* Where a demand is not met. */
+    SyncFaultKind kind;
+    RecordId record;
+    VisFlag flag;
+} Touching;
+
+static SyncFaultKind fault_kind(const Record *r, SyncFaultKind otherwise)
+{
+    if (r->flags & REC_FREED)
+        return FAULT_use_after_free;
+    return r->flags & REC_BEFORE_ALLOC ? FAULT_use_before_alloc : otherwise;
+}
+
+static bool demand(Machine *m, Touching *a, unsigned n, const RecordId *ids,
+                   VisFlag flag, SyncFaultKind otherwise)
+{
+    for (unsigned i = 0; i < n; i++) {
+        const Record *r = record_get(m->records, ids[i]);
+        if (record_permits(m->records, r, a->c, a->extended, flag,
+                           a->flags & SYNC_CONVERGENT))
+            continue;
+        a->kind = fault_kind(r, otherwise);
+        a->record = ids[i];
+        a->flag = flag;
+        return false;
+    }
+    return true;
+}
+
+static RecordId new_record(Machine *m, const Touching *a, BarId free_bar)
+{
+    Vis vis[2 * VIS_flags];
+    Record r = { .vis = vis,
+                 .pend = a->pend,
+                 .n_pend = a->n_pend,
+                 .free_bar = free_bar,
+                 .origin = a->node,
+                 .mask = a->mask };
+    bool ordered = !(a->flags & SYNC_OUT_OF_ORDER);
+    bool atomic = a->flags & SYNC_ATOMIC;
+    bool together = a->flags & SYNC_CONVERGENT;
+    for (unsigned f = 0; f < VIS_flags; f++) {
+        bool has = f == VIS_issue || ordered;
+        if ((has && together) || (atomic && f == VIS_atomic))
+            vis[r.n_vis++] = (Vis){ VIS_flags * a->initial + f, a->c };
+        if (has && !together)
+            r.own_flags |= 1u << f;
+    }
+    if (!together) {
+        r.own = a->c;
+        r.own_qual = a->initial;
+    }
+    return record_intern(m->records, &r);
+}
+
+/* The state after the access; false where a demand is not met. */
+static bool step(Machine *m, Touching *a, StateId from, StateId *to)
+{
+    State s = *state_get(m->records, from);
+    const RecordId *reads = s.records;
+    const RecordId *mutates = s.n_mutates ? s.records + s.n_reads : NULL;
+    VisFlag flag = a->flags & SYNC_ATOMIC       ? VIS_atomic
+                   : a->flags & SYNC_WRITE_ONLY ? VIS_temporal
+                                                : VIS_full;
+    bool mutate = a->flags & SYNC_MUTATE;
+    if (!demand(m, a, s.n_mutates, mutates, flag,
+                mutate ? FAULT_waw : FAULT_raw) ||
+        (mutate && !demand(m, a, s.n_reads, reads, VIS_temporal, FAULT_war)))
+        return false;
+    RecordId made = new_record(m, a, s.free_bar);
+    m->scratch.len = 0;
+    bool keep_mutates = mutate && (a->flags & SYNC_ATOMIC);
+    for (unsigned i = 0; i < (mutate ? 0 : s.n_reads); i++)
+        VEC_PUSH(m->arena, &m->scratch, reads[i]);
+    for (unsigned i = 0; i < (keep_mutates ? s.n_mutates : 0); i++)
+        VEC_PUSH(m->arena, &m->scratch, mutates[i]);
+    VEC_PUSH(m->arena, &m->scratch, made);
+    unsigned n = (unsigned)m->scratch.len;
+    *to = mutate ? state_intern(m->records, s.free_bar, 0, NULL, n,
+                                m->scratch.data)
+                 : state_intern(m->records, s.free_bar, n, m->scratch.data,
+                                s.n_mutates, mutates);
+    return true;
+}
+
+/* step, remembered unless trailing barriers make it depend on counts. */
+static bool step_again(Machine *m, Touching *a, StateId from, StateId *to)
+{
+    size_t slot =
+        (from * 2654435761u ^ a->node * 2246822519u ^ a->c * 3266489917u) &
+        (STEPS - 1);
+    Step *s = &m->steps[slot];
+    bool known = !a->n_pend && s->to && s->from == from && s->node == a->node &&
+                 s->threads == a->c;
+    if (known) {
+        *to = s->to;
+        return true;
+    }
+    if (!step(m, a, from, to))
+        return false;
+    if (!a->n_pend)
+        *s = (Step){ from, *to, a->node, a->c };
+    return true;
+}
+
+static bool touch_cell(Machine *m, Touching *a, unsigned tensor, HandleId *cell,
+                       const int64_t *at)
+{
+    StateId to;
+    if (step_again(m, a, cell_state(m, cell), &to)) {
+        cell_set(m, cell, to);
+        return true;
+    }
+    SyncFault *f = fault(m, a->kind, tensor, at);
+    f->quals = a->extended;
+    f->flag = a->flag;
+    f->convergent = a->flags & SYNC_CONVERGENT;
+    f->record = *record_get(m->records, a->record);
+    return false;
+}
+
+static HandleId *cell_at(Machine *m, unsigned tensor, const int64_t *at)
+{
+    Instance *in = &m->instances[tensor];
+    unsigned rank = m->run->program->tensors[tensor].value->type->rank;
+    if (in->dense)
+        return &in->dense[sync_flat(rank, in->cells, at)];
+    Sparse *s = sparse_cell(m, in, tensor, rank, at);
+    touch(s, m->event->node);
+    return &s->handle;
+}
+
+/* All cells of the event's box. */
+static bool touch_box(Machine *m, Touching *a, unsigned tensor,
+                      const int64_t *lo, const int64_t *hi)
+{
+    int64_t first[SYNC_MAX_RANK], last[SYNC_MAX_RANK], at[SYNC_MAX_RANK];
+    unsigned rank = m->run->program->tensors[tensor].value->type->rank;
+    const int64_t *g = m->grains[tensor];
+    for (unsigned i = 0; i < rank; i++) {
+        first[i] = at[i] = lo[i] / g[i];
+        last[i] = (hi[i] - 1) / g[i];
+    }
+    for (;;) {
+        if (!touch_cell(m, a, tensor, cell_at(m, tensor, at), at))
+            return false;
+        unsigned i = rank;
+        while (i-- > 0 && ++at[i] > last[i])
+            at[i] = first[i];
+        if (i == UINT32_MAX)
+            return true;
+    }
+}
+
+static bool is_one_shot(const SyncTensor *t)
+{
+    return t->mem->barrier == BARRIER_mbarrier ||
+           t->mem->barrier == BARRIER_cluster;
+}
+
+/* Elements of an mbarrier are read by who uses them. */
+static bool read_barriers(Machine *m, unsigned tensor, unsigned n,
+                          const int64_t *targets, bool convergent)
+{
+    const SyncTensor *t = &m->run->program->tensors[tensor];
+    uint32_t initial, extended;
+    if (!t->checked || !m->instances[tensor].live ||
+        !qual_family_lookup(t->mem->qual_family, "cuda_in_order_instr",
+                            &initial, &extended))
+        return true;
+    Touching a = { .c = m->event->threads,
+                   .node = m->event->node->id,
+                   .initial = (uint32_t)__builtin_ctz(initial),
+                   .extended = extended,
+                   .flags = convergent ? SYNC_CONVERGENT : 0,
+                   .mask = t->mask };
+    for (unsigned i = 0; i < n; i++) {
+        int64_t at[SYNC_MAX_RANK] = { 0 };
+        unflat(m, tensor, targets[i], at);
+        HandleId *cell = &m->instances[tensor].dense[targets[i]];
+        if (!touch_cell(m, &a, tensor, cell, at))
+            return false;
+    }
+    return true;
+}
+
+static bool do_access(Machine *m, const SyncEvent *e)
+{
+    const SyncNode *n = e->node;
+    Pend pend[256];
+    Touching a = { .c = e->threads,
+                   .node = n->id,
+                   .initial = n->initial,
+                   .extended = n->extended,
+                   .flags = n->flags,
+                   .mask = m->run->program->tensors[n->tensor].mask,
+                   .n_pend = e->n_targets,
+                   .pend = pend };
+    if (threads_count(m->run->pool, a.c) == 1)
+        a.flags &= ~(unsigned)SYNC_CONVERGENT;
+    const Instance *bars = e->n_targets ? &m->instances[e->barrier] : NULL;
+    for (unsigned i = 0; i < e->n_targets; i++) {
+        uint32_t count = bars->arrives[e->targets[i]];
+        if (count && is_one_shot(&m->run->program->tensors[e->barrier]))
+            return fault_at(m, FAULT_trailing_after_arrive, e->barrier,
+                            e->targets[i], count);
+        pend[i] = (Pend){ bars->bar_base + (BarId)e->targets[i], count };
+    }
+    return touch_box(m, &a, n->tensor, e->lo, e->hi) &&
+           (!e->n_targets ||
+            read_barriers(m, e->barrier, e->n_targets, e->targets, false));
+}
+
+/* ---- synchronisation ---------------------------------------------------- */
+
+/* What a synchronising event does to one record. */
+typedef struct Change {
+    enum { CHANGE_fence, CHANGE_arrive, CHANGE_await, CHANGE_forget } kind;
+    ThreadsId c;
+    const SyncTimeline *l1, *l2;
+    unsigned n;
+    const BarId *targets;
+    uint32_t count;
+    int64_t limit;
+    BarId lo, hi;
+} Change;
+
+static RecordImage change_record(Machine *m, const Change *c, RecordId id)
+{
+    while (m->images.len <= id) {
+        VEC_PUSH(m->arena, &m->images, ((RecordImage){ 0 }));
+        VEC_PUSH(m->arena, &m->stamps, 0);
+    }
+    if (m->stamps.data[id] == m->stamp)
+        return m->images.data[id];
+    RecordImage out;
+    if (c->kind == CHANGE_fence)
+        out = record_fence(m->records, id, c->c, c->l1, c->l2);
+    else if (c->kind == CHANGE_arrive)
+        out = record_arrive(m->records, id, c->c, c->l1, c->n, c->targets,
+                            c->count);
+    else if (c->kind == CHANGE_await)
+        out = record_await(m->records, id, c->c, c->l2, *c->targets, c->limit);
+    else
+        out = record_forget(m->records, id, c->lo, c->hi);
+    m->stamps.data[id] = m->stamp;
+    m->images.data[id] = out;
+    return out;
+}
+
+/* The state with its records changed; the same where none did. */
+static StateId change_state(Machine *m, const Change *c, StateId id)
+{
+    State s = *state_get(m->records, id);
+    unsigned n = s.n_reads + s.n_mutates, n_reads = 0;
+    bool any = false;
+    m->scratch.len = 0;
+    for (unsigned i = 0; i < n; i++) {
+        RecordImage image = change_record(m, c, s.records[i]);
+        any = any || image.n != 1 || image.id[0] != s.records[i];
+        for (unsigned k = 0; k < image.n; k++)
+            VEC_PUSH(m->arena, &m->scratch, image.id[k]);
+        if (i < s.n_reads)
+            n_reads = (unsigned)m->scratch.len;
+    }
+    if (!any)
+        return id;
+    return state_intern(m->records, s.free_bar, n_reads, m->scratch.data,
+                        (unsigned)m->scratch.len - n_reads,
+                        m->scratch.data + n_reads);
+}
+
+/* Freed records and those without anything never change again. */
+static bool is_inert(Machine *m, StateId id)
+{
+    const State *s = state_get(m->records, id);
+    for (unsigned i = 0; i < s->n_reads + s->n_mutates; i++) {
+        const Record *r = record_get(m->records, s->records[i]);
+        if (r->n_pend || r->witness)
+            return false;
+    }
+    return true;
+}
+
+static void attach(Machine *m, HandleId h, StateId to)
+{
+    HandleId *slot = slot_of_state(m, to);
+    if (!*slot) {
+        *slot = h;
+        m->handles.data[h].state = to;
+        return;
+    }
+    m->handles.data[*slot].count += m->handles.data[h].count;
+    m->handles.data[h].forward = *slot;
+}
+
+/* Changes the states behind all live handles at once. */
+static void change_all(Machine *m, const Change *c)
+{
+    if (!++m->stamp)
+        panic("sync-check: stamps ran out");
+    m->changed.len = m->changed_to.len = 0;
+    size_t kept = 0;
+    for (size_t i = 0; i < m->live.len; i++) {
+        HandleId h = m->live.data[i];
+        Handle *handle = &m->handles.data[h];
+        if (handle->forward)
+            continue;
+        StateId from = handle->state;
+        if (!handle->count) {
+            *slot_of_state(m, from) = 0;
+            continue;
+        }
+        m->live.data[kept++] = h;
+        StateId to = from;
+        if (!is_inert(m, from) || c->kind == CHANGE_forget)
+            to = change_state(m, c, from);
+        if (to == from)
+            continue;
+        VEC_PUSH(m->arena, &m->changed, h);
+        VEC_PUSH(m->arena, &m->changed_to, to);
+        *slot_of_state(m, from) = 0;
+    }
+    m->live.len = kept;
+    for (size_t i = 0; i < m->changed.len; i++)
+        attach(m, m->changed.data[i], m->changed_to.data[i]);
+}
+
+static bool do_fence(Machine *m, const SyncEvent *e)
+{
+    Change c = { .kind = CHANGE_fence,
+                 .c = e->threads,
+                 .l1 = e->node->first,
+                 .l2 = e->node->second };
+    change_all(m, &c);
+    return true;
+}
+
+static bool do_arrive(Machine *m, const SyncEvent *e)
+{
+    const SyncTensor *t = &m->run->program->tensors[e->barrier];
+    Instance *in = &m->instances[e->barrier];
+    BarId targets[256];
+    if (!read_barriers(m, e->barrier, e->n_targets, e->targets, false))
+        return false;
+    uint32_t count = in->arrives[e->home]++;
+    if (count && is_one_shot(t))
+        return fault_at(m, FAULT_arrived_twice, e->barrier, e->home, count + 1);
+    for (unsigned i = 0; i < e->n_targets; i++)
+        targets[i] = in->bar_base + (BarId)e->targets[i];
+    Change c = { .kind = CHANGE_arrive,
+                 .c = e->threads,
+                 .l1 = e->node->first,
+                 .n = e->n_targets,
+                 .targets = targets,
+                 .count = count };
+    change_all(m, &c);
+    return true;
+}
+
+static bool do_await(Machine *m, const SyncEvent *e)
+{
+    const SyncTensor *t = &m->run->program->tensors[e->barrier];
+    Instance *in = &m->instances[e->barrier];
+    if (!read_barriers(m, e->barrier, 1, &e->home, true))
+        return false;
+    uint32_t awaits = in->awaits[e->home]++;
+    if (awaits && t->mem->barrier == BARRIER_cluster)
+        return fault_at(m, FAULT_awaited_twice, e->barrier, e->home,
+                        awaits + 1);
+    BarId bar = in->bar_base + (BarId)e->home;
+    Change c = { .kind = CHANGE_await,
+                 .c = e->threads,
+                 .l2 = e->node->second,
+                 .targets = &bar,
+                 .limit = (int64_t)in->arrives[e->home] - 1 - e->node->n };
+    if (c.limit >= 0)
+        change_all(m, &c);
+    return true;
+}
+
+/* ---- allocations -------------------------------------------------------- */
+
+static void open_barrier(Machine *m, unsigned tensor)
+{
+    const SyncTensor *t = &m->run->program->tensors[tensor];
+    Instance *in = &m->instances[tensor];
+    in->n_bars = in->n_cells;
+    in->bar_base = (BarId)m->bar_tensor.len;
+    for (int64_t i = 0; i < in->n_bars; i++)
+        VEC_PUSH(m->arena, &m->bar_tensor, tensor);
+    in->arrives = ARENA_ARRAY(m->arena, uint32_t, in->n_bars);
+    in->awaits = ARENA_ARRAY(m->arena, uint32_t, in->n_bars);
+    if (t->mem->pre_arrive <= 0 || t->value->ring_dim < 0)
+        return;
+    for (int64_t i = 0; i < in->n_bars; i++) {
+        int64_t at[SYNC_MAX_RANK] = { 0 };
+        unflat(m, tensor, i, at);
+        in->arrives[i] = at[t->value->ring_dim] < t->mem->pre_arrive;
+    }
+}
+
+/* All elements of the guard that an Arrive with home `at` reaches. */
+static unsigned multicast_group(Machine *m, unsigned guard, const int64_t *at,
+                                Pend *out, unsigned most)
+{
+    const SyncTensor *t = &m->run->program->tensors[guard];
+    const Instance *in = &m->instances[guard];
+    unsigned rank = t->value->type->rank, n = 0;
+    for (int64_t i = 0; i < in->n_bars && n < most; i++) {
+        int64_t to[SYNC_MAX_RANK] = { 0 };
+        bool reached = false;
+        unflat(m, guard, i, to);
+        for (unsigned k = 0; k < t->n_patterns && !reached; k++) {
+            reached = true;
+            for (unsigned d = 0; d < rank; d++)
+                reached =
+                    reached && ((t->patterns[k] >> d & 1) || to[d] == at[d]);
+        }
+        if (reached)
+            out[n++] = (Pend){ in->bar_base + (BarId)i, 0 };
+    }
+    return n;
+}
+
+/* The state in which elements of a ring begin: waiting for the barriers of the
+ * slot's last release, to be freed by the next. */
+static bool ring_state(Machine *m, unsigned tensor, const int64_t *at,
+                       StateId *out)
+{
+    const SyncTensor *t = &m->run->program->tensors[tensor];
+    const Value *v = t->value, *g = m->run->program->tensors[t->guard].value;
+    Instance *bars = &m->instances[t->guard];
+    int64_t to[SYNC_MAX_RANK];
+    Pend pend[256];
+    Record r = { .pend = pend, .mask = t->mask };
+    memcpy(to, at, sizeof to);
+    to[v->ring_dim] = at[v->ring_dim] + v->ring_depth;
+    bool next = to[v->ring_dim] < bars->cells[v->ring_dim];
+    if (next)
+        r.free_bar =
+            bars->bar_base + (BarId)sync_flat(g->type->rank, bars->cells, to);
+    if (t->guard != tensor) {
+        if (!next)
+            return fault_at(m, FAULT_guard_too_short, t->guard, 0,
+                            to[v->ring_dim]);
+        r.n_pend = multicast_group(m, t->guard, at, pend, 256);
+    } else if (at[v->ring_dim] >= v->ring_depth) {
+        to[v->ring_dim] = at[v->ring_dim] - v->ring_depth;
+        pend[r.n_pend++].bar =
+            bars->bar_base + (BarId)sync_flat(g->type->rank, bars->cells, to);
+        pend[0].count = 0;
+    }
+    if (r.free_bar)
+        r.flags = REC_BEFORE_ALLOC;
+    RecordId id = r.n_pend ? record_intern(m->records, &r) : 0;
+    *out = state_intern(m->records, r.free_bar, 0, NULL, id ? 1 : 0, &id);
+    return true;
+}
+
+static bool open_ring(Machine *m, unsigned tensor)
+{
+    const SyncTensor *t = &m->run->program->tensors[tensor];
+    Instance *in = &m->instances[tensor];
+    unsigned lead = m->run->program->tensors[t->guard].value->type->rank;
+    unsigned rank = t->value->type->rank;
+    int64_t inner = 1;
+    for (unsigned i = lead; i < rank; i++)
+        inner *= in->cells[i];
+    for (int64_t flat = 0; flat < in->n_cells; flat += inner) {
+        int64_t at[SYNC_MAX_RANK] = { 0 };
+        StateId s;
+        unflat(m, tensor, flat, at);
+        if (!ring_state(m, tensor, at, &s))
+            return false;
+        for (int64_t i = 0; i < inner && s; i++)
+            cell_set(m, &in->dense[flat + i], s);
+    }
+    return true;
+}
+
+static bool is_ring(const Machine *m, unsigned tensor)
+{
+    const SyncTensor *t = &m->run->program->tensors[tensor];
+    const SyncTensor *g = &m->run->program->tensors[t->guard];
+    return t->value->ring_dim >= 0 && g->space == SYNC_barrier &&
+           g->value->type->rank <= t->value->type->rank &&
+           (t->space == SYNC_barrier ? t->checked : t->guard != tensor) &&
+           m->instances[t->guard].live;
+}
+
+static bool do_alloc(Machine *m, const SyncEvent *e)
+{
+    unsigned tensor = e->node->tensor;
+    const SyncTensor *t = &m->run->program->tensors[tensor];
+    open_instance(m, tensor, e->hi);
+    if (t->space == SYNC_barrier)
+        open_barrier(m, tensor);
+    return !is_ring(m, tensor) || open_ring(m, tensor);
+}
+
+/* ---- frees -------------------------------------------------------------- */
+
+static bool free_record(Machine *m, unsigned tensor, RecordId id, int64_t flat,
+                        bool ring)
+{
+    const Record *r = record_get(m->records, id);
+    const SyncTensor *t = &m->run->program->tensors[tensor];
+    uint32_t initial = 0, extended = 0;
+    ThreadsId all = threads_all(m->run->pool);
+    bool ok =
+        ring ? !r->free_bar || (r->flags & REC_FREED)
+             : !qual_family_lookup(t->mem->qual_family, "cuda_in_order_instr",
+                                   &initial, &extended) ||
+                   record_permits(m->records, r, all, extended, VIS_temporal,
+                                  false);
+    if (ok)
+        return true;
+    fault_at(m, ring ? FAULT_free_missing_arrive : FAULT_free_missing_sync,
+             tensor, flat, 0);
+    SyncFault *f = &m->pub.fault;
+    f->record = *r;
+    f->quals = extended;
+    f->flag = VIS_temporal;
+    f->threads = all;
+    return false;
+}
+
+static bool free_cells(Machine *m, unsigned tensor, bool ring)
+{
+    Instance *in = &m->instances[tensor];
+    StateId last = 0;
+    for (int64_t i = 0; i < in->n_cells; i++) {
+        StateId id = cell_state(m, &in->dense[i]);
+        if (!id || id == last)
+            continue;
+        State s = *state_get(m->records, id);
+        for (unsigned k = 0; k < s.n_reads + s.n_mutates; k++)
+            if (!free_record(m, tensor, s.records[k], i, ring))
+                return false;
+        last = id;
+    }
+    return true;
+}
+
+static bool free_barrier(Machine *m, unsigned tensor)
+{
+    const SyncTensor *t = &m->run->program->tensors[tensor];
+    Instance *in = &m->instances[tensor];
+    for (int64_t i = 0; i < in->n_bars && is_one_shot(t); i++) {
+        if (in->arrives[i] != 1)
+            return fault_at(m, FAULT_arrive_count, tensor, i, in->arrives[i]);
+        if (in->awaits[i] != 1 && t->mem->barrier == BARRIER_cluster)
+            return fault_at(m, FAULT_await_count, tensor, i, in->awaits[i]);
+    }
+    Change c = { .kind = CHANGE_forget,
+                 .lo = in->bar_base,
+                 .hi = in->bar_base + (BarId)in->n_bars };
+    change_all(m, &c);
+    return true;
+}
+
+static bool do_free(Machine *m, const SyncEvent *e)
+{
+    unsigned tensor = e->node->tensor;
+    const SyncTensor *t = &m->run->program->tensors[tensor];
+    Instance *in = &m->instances[tensor];
+    bool ring = is_ring(m, tensor);
+    if ((ring || t->space == SYNC_shared) && !free_cells(m, tensor, ring))
+        return false;
+    for (int64_t i = 0; i < in->n_cells; i++)
+        cell_set(m, &in->dense[i], 0);
+    if (t->space == SYNC_barrier && !free_barrier(m, tensor))
+        return false;
+    in->live = false;
+    return true;
+}
+
+/* ---- events ------------------------------------------------------------- */
+
+static bool on_event(SyncSink *self, const SyncEvent *e)
+{
+    Machine *m = (Machine *)self;
+    m->event = e;
+    switch (e->node->kind) {
+    case SYNC_access:
+        return do_access(m, e);
+    case SYNC_alloc:
+        return e->is_free ? do_free(m, e) : do_alloc(m, e);
+    case SYNC_fence:
+        return do_fence(m, e);
+    case SYNC_arrive:
+        return do_arrive(m, e);
+    default:
+        return do_await(m, e);
+    }
+}
+
+SyncMachine *sync_machine_new(Arena *arena, SyncRun *run, int64_t **grains)
+{
+    const SyncProgram *p = run->program;
+    Machine *m = ARENA_NEW(arena, Machine);
+    m->pub.sink.event = on_event;
+    m->arena = arena;
+    m->run = run;
+    m->grains = grains;
+    m->records = record_table_new(arena, run->pool);
+    m->instances = ARENA_ARRAY(arena, Instance, p->n_tensors);
+    m->steps = ARENA_ARRAY(arena, Step, STEPS);
+    VEC_PUSH(arena, &m->handles, ((Handle){ 0 }));
+    VEC_PUSH(arena, &m->bar_tensor, 0);
+    for (unsigned i = 0; i < p->n_tensors; i++)
+        if (p->tensors[i].space == SYNC_global && p->tensors[i].checked)
+            open_instance(m, i, run->extents[i]);
+    return &m->pub;
+}
+
+void sync_machine_touched(const SyncMachine *pub,
+                          void (*fn)(const SyncTouch *t, void *user),
+                          void *user)
+{
+    const Machine *m = (const Machine *)pub;
+    for (unsigned i = 0; i < m->run->program->n_tensors; i++)
+        for (size_t k = 0; k < m->instances[i].cap_sparse; k++)
+            if (m->instances[i].sparse[k].key)
+                fn(&m->instances[i].sparse[k].touch, user);
+}
+
+const RecordTable *sync_machine_records(const SyncMachine *pub)
+{
+    return ((const Machine *)pub)->records;
+}
+
+bool sync_machine_barrier(const SyncMachine *pub, BarId bar, unsigned *tensor,
+                          int64_t *flat)
+{
+    const Machine *m = (const Machine *)pub;
+    if (!bar || bar >= m->bar_tensor.len)
+        return false;
+    *tensor = m->bar_tensor.data[bar];
+    *flat = (int64_t)bar - m->instances[*tensor].bar_base;
+    return *flat >= 0 && *flat < m->instances[*tensor].n_bars;
+}

@@ -1,0 +1,116 @@
+/* The machine runs again; for each statement the last execution that matters
+ * is kept: accesses of the element by threads of the record, and
+ * synchronisation after them by threads that are concerned. */
+#include "verify/sync/trace.h"
+
+#include <string.h>
+
+typedef struct Tracer {
+    SyncSink sink;
+    SyncMachine *machine;
+    SyncRun *run;
+    const SyncOutcome *out;
+    SyncTrace *trace;
+    ThreadsId makers; /* threads of the record */
+    uint64_t at;
+    SyncMoment both, either; /* syncs of both sides, of one */
+} Tracer;
+
+static SyncMoment moment(const Tracer *t, const SyncEvent *e)
+{
+    SyncMoment m = {
+        .node = e->node, .threads = e->threads, .at = t->at, .home = e->home
+    };
+    VarId vars[SYNC_MAX_RANK];
+    for (const Op *p = op_parent(e->node->op); p && m.n < SYNC_MAX_RANK;
+         p = op_parent(p))
+        if (p->code == OP_ctl_for)
+            vars[m.n++] = p->blocks[0]->args[0].var;
+    for (unsigned i = 0; i < m.n; i++) {
+        m.vars[i] = vars[m.n - 1 - i];
+        m.values[i] = t->run->vars[m.vars[i]];
+    }
+    return m;
+}
+
+static bool covers(const Tracer *t, const SyncEvent *e)
+{
+    const SyncFault *f = &t->out->fault;
+    if (e->node->kind != SYNC_access || e->node->tensor != f->tensor)
+        return false;
+    for (unsigned i = 0; i < f->rank; i++) {
+        int64_t g = t->run->grains[f->tensor][i];
+        if (e->hi[i] <= f->element[i] || e->lo[i] >= f->element[i] + g)
+            return false;
+    }
+    return true;
+}
+
+static void note_sync(Tracer *t, const SyncEvent *e)
+{
+    ThreadPool *pool = t->run->pool;
+    bool makes = threads_and(pool, e->threads, t->makers);
+    bool uses = threads_and(pool, e->threads, t->out->fault.threads);
+    if (!t->trace->before.node)
+        return;
+    if (makes && uses)
+        t->both = moment(t, e);
+    if (makes || uses)
+        t->either = moment(t, e);
+}
+
+static bool on_event(SyncSink *self, const SyncEvent *e)
+{
+    Tracer *t = (Tracer *)self;
+    const SyncFault *f = &t->out->fault;
+    t->at++;
+    if (!t->machine->sink.event(&t->machine->sink, e)) {
+        t->trace->now = moment(t, e);
+        return false;
+    }
+    bool maker = e->node->id == f->record.origin &&
+                 threads_and(t->run->pool, e->threads, t->makers);
+    if (maker && (covers(t, e) || e->node->kind != SYNC_access)) {
+        t->trace->before = moment(t, e);
+        t->both = t->either = (SyncMoment){ 0 };
+    } else if (e->node->kind == SYNC_fence || e->node->kind == SYNC_arrive ||
+               e->node->kind == SYNC_await) {
+        note_sync(t, e);
+    }
+    return true;
+}
+
+/* The threads whose access a record stands for: those with its own signature,
+ * or with any where it is not a family. */
+static ThreadsId makers_of(SyncRun *run, const Record *r)
+{
+    ThreadsId out = r->own;
+    for (uint32_t i = 0; i < r->n_vis && !r->own; i++)
+        out = threads_or(run->pool, out, r->vis[i].threads);
+    return out;
+}
+
+SyncMachine *sync_trace(Arena *arena, SyncRun *run, const SyncOutcome *out,
+                        SyncTrace *trace)
+{
+    const SyncDevice *d = run->device;
+    Tracer t = { .sink = { on_event }, .run = run, .out = out, .trace = trace };
+    *trace = (SyncTrace){ 0 };
+    t.makers = makers_of(run, &out->fault.record);
+    for (unsigned i = 0; i < d->n_tasks; i++)
+        run->vars[d->task_vars[i]] = out->task[i];
+    t.machine = sync_machine_new(arena, run, run->grains);
+    run->n_events = 0;
+    sync_run_task(run, &t.sink);
+    trace->nearest = t.both.node ? t.both : t.either;
+    return t.machine;
+}
+
+void sync_moment_print(StrBuf *out, const ExprCtx *x, const SyncMoment *m)
+{
+    for (unsigned i = 0; i < m->n; i++) {
+        const char *name = var_get(x, m->vars[i])->name;
+        strbuf_addf(out, "%s%s = %lld", i ? ", " : "", name ? name : "_",
+                    (long long)m->values[i]);
+    }
+}

@@ -1,0 +1,250 @@
+/* The check: chooses sizes, walks the host part of the procedure, and has every
+ * device function that it launches run by the machine. */
+#include "verify/sync_check.h"
+
+#include "verify/sync/report.h"
+#include "verify/sync/sizes.h"
+
+#include <string.h>
+
+/* Statements that may be run: at given sizes, and over all derived ones. */
+#define MOST_EVENTS UINT64_C(4000000000)
+#define MOST_DERIVED UINT64_C(3000000)
+
+typedef struct Check {
+    Ctx *ctx;
+    Arena *arena; /* of one vector of sizes */
+    SyncProgram *p;
+    int64_t *vars;
+    bool *known;
+    uint64_t n_events, most_events;
+    const char *sizes;
+    const char *unknown, *witness;
+    bool refuted;
+    uint64_t n_tasks, n_classes;
+} Check;
+
+/* ---- the host ----------------------------------------------------------- */
+
+static bool atom_value(const Env *env, const Atom *atom, int64_t *out)
+{
+    const Check *c = env->user;
+    if (atom->kind != ATOM_var || !c->known[atom->var])
+        return false;
+    *out = c->vars[atom->var];
+    return true;
+}
+
+static bool check_device(Check *c, const SyncDevice *d)
+{
+    unsigned n = var_count(c->p->m->exprs) + 1;
+    int64_t *vars = arena_memdup(c->arena, c->vars, n * sizeof *vars);
+    bool *known = arena_memdup(c->arena, c->known, n * sizeof *known);
+    SyncRun *run = sync_run_new(c->arena, c->p, d, vars, known);
+    SyncOutcome out;
+    run->max_events = c->most_events - c->n_events;
+    sync_tasks_check(c->arena, run, &out);
+    c->n_events += out.n_events;
+    c->n_tasks += out.n_tasks;
+    c->n_classes += out.n_classes;
+    if (out.unknown) {
+        c->unknown = arena_strdup(ctx_arena(c->ctx), out.unknown);
+    } else if (out.fault.kind != FAULT_none) {
+        c->witness = sync_report(c->ctx, run, &out, c->sizes);
+        c->refuted = true;
+    }
+    if (out.kept)
+        arena_free(out.kept);
+    return !c->unknown && !c->refuted;
+}
+
+static bool host_block(Check *c, const Block *b);
+
+static bool not_known(Check *c)
+{
+    c->unknown = "control of the host depends on a value that is not known "
+                 "here";
+    return false;
+}
+
+static bool host_loop(Check *c, const Op *op)
+{
+    Env env = { atom_value, c };
+    int64_t lo, hi;
+    VarId v = op->blocks[0]->args[0].var;
+    if (!affine_eval(op->operands[0].u.index, &env, &lo) ||
+        !affine_eval(op->operands[1].u.index, &env, &hi))
+        return not_known(c);
+    c->known[v] = true;
+    for (int64_t i = lo; i < hi; i++) {
+        c->vars[v] = i;
+        if (++c->n_events > c->most_events) {
+            c->unknown = "too many statements at these sizes";
+            return false;
+        }
+        if (!host_block(c, op->blocks[0]))
+            return false;
+    }
+    c->known[v] = false;
+    return true;
+}
+
+static bool host_if(Check *c, const Op *op)
+{
+    Env env = { atom_value, c };
+    bool holds;
+    if (!cond_eval(op->operands[0].u.cond, &env, &holds))
+        return not_known(c);
+    if (holds)
+        return host_block(c, op->blocks[0]);
+    return op->n_blocks < 2 || host_block(c, op->blocks[1]);
+}
+
+static bool is_device(Op *op, void *user)
+{
+    *(bool *)user = *(bool *)user || op->code == OP_par_device;
+    return true;
+}
+
+static bool host_op(Check *c, Op *op)
+{
+    bool any = false;
+    op_walk(op, is_device, &any);
+    if (!any)
+        return true;
+    if (op->code == OP_ctl_for)
+        return host_loop(c, op);
+    if (op->code == OP_ctl_if)
+        return host_if(c, op);
+    for (unsigned i = 0; i < c->p->n_devices; i++)
+        if (c->p->devices[i].op == op)
+            return check_device(c, &c->p->devices[i]);
+    return true;
+}
+
+static bool host_block(Check *c, const Block *b)
+{
+    for (Op *op = b->first; op; op = op->next)
+        if (!host_op(c, op))
+            return false;
+    return true;
+}
+
+/* ---- sizes -------------------------------------------------------------- */
+
+/* One vector of sizes; false when it is not proved. */
+static bool check_vector(Check *c, const SyncParams *params,
+                         const int64_t *values)
+{
+    unsigned n = var_count(c->p->m->exprs) + 1;
+    c->arena = arena_new();
+    c->vars = ARENA_ARRAY(c->arena, int64_t, n);
+    c->known = ARENA_ARRAY(c->arena, bool, n);
+    for (unsigned i = 0; i < params->n; i++) {
+        c->vars[params->vars[i]] = values[i];
+        c->known[params->vars[i]] = true;
+    }
+    StrBuf s = { 0 };
+    sync_sizes_print(&s, c->p, params, values);
+    c->sizes = arena_strdup(ctx_arena(c->ctx), strbuf_text(&s));
+    strbuf_free(&s);
+    bool ok = host_block(c, c->p->proc->blocks[0]);
+    arena_free(c->arena);
+    return ok;
+}
+
+static bool given_values(Check *c, const SyncParams *params, unsigned n,
+                         const SyncSize *sizes, int64_t *values)
+{
+    for (unsigned i = 0; i < params->n; i++) {
+        const char *name = var_get(c->p->m->exprs, params->vars[i])->name;
+        bool found = false;
+        for (unsigned k = 0; k < n; k++)
+            if (!strcmp(sizes[k].name, name)) {
+                values[i] = sizes[k].value;
+                found = true;
+            }
+        if (!found) {
+            c->unknown = arena_printf(ctx_arena(c->ctx),
+                                      "no value is given for %s", name);
+            return false;
+        }
+    }
+    const Op *broken;
+    if (sync_sizes_fit(c->p, params, values, &broken))
+        return true;
+    c->unknown =
+        arena_printf(ctx_arena(c->ctx), "the sizes break the assert of line %u",
+                     broken->loc.line);
+    return false;
+}
+
+static const char *check_given(Check *c, Arena *arena, unsigned n,
+                               const SyncSize *sizes)
+{
+    SyncParams params = sync_params(arena, c->p);
+    int64_t *values = ARENA_ARRAY(arena, int64_t, params.n);
+    c->most_events = MOST_EVENTS;
+    if (!given_values(c, &params, n, sizes, values) ||
+        !check_vector(c, &params, values))
+        return NULL;
+    return arena_printf(ctx_arena(c->ctx),
+                        "%s; %llu of %llu tasks run, the others are "
+                        "translations",
+                        c->sizes, (unsigned long long)c->n_classes,
+                        (unsigned long long)c->n_tasks);
+}
+
+static const char *check_derived(Check *c, Arena *arena)
+{
+    SyncSizes sizes = { 0 };
+    StrBuf scope = { 0 };
+    sync_sizes_derive(arena, c->p, &sizes);
+    c->most_events = MOST_DERIVED;
+    for (size_t i = 0; i < sizes.vectors.len; i++) {
+        if (!check_vector(c, &sizes.params, sizes.vectors.data[i])) {
+            /* What was proved before the work ran out is the scope. */
+            if (c->refuted || !i || c->n_events < c->most_events)
+                break;
+            c->unknown = NULL;
+            break;
+        }
+        strbuf_addf(&scope, "%s%s", i ? "; " : "", c->sizes);
+    }
+    if (!sizes.vectors.len)
+        c->unknown = "no sizes were found that satisfy the asserts: give them";
+    const char *text =
+        c->unknown || c->refuted
+            ? NULL
+            : arena_strdup(ctx_arena(c->ctx), strbuf_text(&scope));
+    strbuf_free(&scope);
+    return text;
+}
+
+CheckResult sync_check(Ctx *ctx, Module *m, Op *proc, unsigned n_sizes,
+                       const SyncSize *sizes)
+{
+    Arena *arena = arena_new();
+    Check c = { .ctx = ctx };
+    CheckResult r = { .check = "sync-check",
+                      .proc = op_attr_str(proc, "name", "_"),
+                      .verdict = VERDICT_proved,
+                      .scope = "all sizes",
+                      .version = SYNC_CHECK_VERSION };
+    c.p = sync_program_build(ctx, m, proc, arena);
+    if (!c.p)
+        c.unknown = "check-par found faults";
+    else if (c.p->unknown)
+        c.unknown = c.p->unknown;
+    else if (c.p->n_devices)
+        r.scope = n_sizes ? check_given(&c, arena, n_sizes, sizes)
+                          : check_derived(&c, arena);
+    if (c.refuted)
+        r.verdict = VERDICT_refuted;
+    else if (c.unknown)
+        r.verdict = VERDICT_unknown;
+    r.reason = c.unknown;
+    r.witness = c.witness;
+    arena_free(arena);
+    return r;
+}
