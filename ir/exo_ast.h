@@ -206,8 +206,7 @@ typedef struct ExoParser {
     Arena *arena;
     Lexer lx;
     Tok tok;
-    Loc last; /* where the last taken token ended */
-    const char *last_end;
+    const char *last_end; /* of the last token taken, in the source */
     unsigned depth, n_errors;
     bool bad;             /* the current statement had an error */
     const char **comment; /* where a comment at the line's end goes */

@@ -105,17 +105,17 @@ static Op *build_fence(Build *b, const Call *c)
 
 static Op *build_arrive(Build *b, const Call *c)
 {
-    int64_t n = 1;
     if (!sync_args(b, c, 1, 2))
         return NULL;
     const char *first = timeline(b, c, 0);
     if (!first)
         return NULL;
-    if (c->n_args == 2 &&
-        (c->args[1]->kind != AST_int || (n = c->args[1]->i) != 1)) {
-        build_error(b, c->args[1]->loc, "barrier",
-                    "Arrive expects N=1, found "
-                    "another count: Need N = 1");
+    if (c->n_args == 2 && (c->args[1]->kind != AST_int || c->args[1]->i != 1)) {
+        const AstExpr *e = c->args[1];
+        build_error(
+            b, e->loc, "barrier", "Need N = 1: Arrive expects N=1, found %s",
+            e->kind == AST_int ? arena_printf(b->arena, "%lld", (long long)e->i)
+                               : "an expression");
         return NULL;
     }
     Access **at = ARENA_ARRAY(b->arena, Access *, c->n_barriers);
@@ -128,7 +128,7 @@ static Op *build_arrive(Build *b, const Call *c)
         return NULL;
     Op *op = build_op(b, OP_par_arrive, c->loc, c->n_barriers, 0, 0);
     op_set_str(b->m, op, "first", first);
-    op_set_int(b->m, op, "n", n);
+    op_set_int(b->m, op, "n", 1);
     for (unsigned i = 0; i < c->n_barriers; i++)
         op->operands[i] = opnd_access(at[i]);
     return op;

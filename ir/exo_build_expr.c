@@ -12,7 +12,8 @@
 
 /* ---- names ------------------------------------------------------------- */
 
-/* What the name is bound to; NULL after a report, or silently when broken. */
+/* What the name is bound to; NULL after a report, or silently when broken. An
+ * unknown name is reported once in its scope. */
 static Binding *find_name(Build *b, const AstExpr *e)
 {
     Binding *t = build_find(b, e->name);
@@ -22,7 +23,6 @@ static Binding *find_name(Build *b, const AstExpr *e)
     if (!t) {
         build_error(b, e->loc, "name", "unknown name '%s'", e->name);
         build_bind(b, e->name, e->loc, BIND_broken);
-        /* once a procedure is enough */
     }
     return NULL;
 }
@@ -129,7 +129,7 @@ static const Affine *index_divide(Build *b, const AstExpr *e, const Affine *l,
 static const Affine *index_binary(Build *b, const AstExpr *e)
 {
     if (!strchr("+-*/%", e->op) || e->op > 127 || e->op < 32) {
-        if (e->op == '@') /* an annotation on part of a size: reference 1.6 */
+        if (e->op == '@') /* an annotation on a part of an extent */
             return build_index(b, e->args[0]);
         build_error(b, e->loc, "type",
                     "expected an index expression, found a "

@@ -65,6 +65,46 @@ static bool has_access(const AstDecl *d, const char *param)
     return c != NULL;
 }
 
+/* Does an instruction of this timeline do its accesses in order, unless it says
+ * otherwise? */
+static bool is_in_order(const AstDecl *d)
+{
+    const AstClause *c = entry_clause(d, "timeline", NULL);
+    const char *name = c && c->head ? ast_callee(c->head) : NULL;
+    return !name || strncmp(name, "cpu_", 4) == 0 ||
+           strcmp(name, "cuda_in_order_instr") == 0;
+}
+
+static bool says_order(const AstClause *c)
+{
+    for (unsigned i = 0; i < c->n; i++) {
+        const char *word = ast_callee(c->values[i]);
+        if (word && (strcmp(word, "in_order") == 0 ||
+                     strcmp(word, "out_of_order") == 0))
+            return true;
+    }
+    return false;
+}
+
+/* Accesses of an asynchronous instruction say whether they are in order. */
+static bool check_order(Lib *lib, const AstDecl *d)
+{
+    bool ok = true;
+    if (is_in_order(d))
+        return true;
+    for (const AstClause *c = entry_clause(d, "access", NULL); c;
+         c = entry_clause(d, "access", c)) {
+        if (says_order(c))
+            continue;
+        diag_error(lib->ctx, c->loc, "instr",
+                   "instr '%s' does not load: an access of its timeline says "
+                   "in_order or out_of_order",
+                   d->name);
+        ok = false;
+    }
+    return ok;
+}
+
 static bool check_instr(Lib *lib, const AstDecl *d)
 {
     static const char *const needed[] = { "unit", "timeline", "body" };
@@ -81,7 +121,7 @@ static bool check_instr(Lib *lib, const AstDecl *d)
         }
     if (!entry_clause(d, "ptx", NULL) && !entry_clause(d, "hook", NULL))
         ok = lacks(lib, d, "ptx and no hook");
-    return ok;
+    return check_order(lib, d) && ok;
 }
 
 static bool check_config(Lib *lib, const AstDecl *d)

@@ -174,8 +174,8 @@ static bool make_rest(Making *mk)
     return instr_ptx(&mk->b, mk->e, mk->in->body, &mk->in->n_ptx, &mk->in->ptx);
 }
 
-/* Out of order is the rule for what is not in order: each data parameter of
- * such an entry must say which it is. */
+/* The instance for these arguments; NULL after a report. A body that was built
+ * in vain leaves the module again. */
 static const Instr *make(Making *mk, unsigned n_args, const Param *args)
 {
     unsigned errors = ctx_error_count(mk->lib->ctx);

@@ -464,6 +464,11 @@ static const Refused entry_rows[] = {
       "instr a(x: f32 @ CudaRmem):\n    unit cuda_thread\n"
       "    timeline cuda_in_order_instr\n    access x: in_order\n"
       "    body:\n        x = 0.0" },
+    { FILE_TEXT, "instr", "in_order or out_of_order",
+      "instr a(x: f32 @ CudaRmem):\n    unit cuda_thread\n"
+      "    timeline Sm80_cp_async_instr\n    access x: "
+      "distributed(cuda_thread)\n"
+      "    body:\n        x = 0.0\n    hook h" },
     { FILE_TEXT, "instr", "unknown clause 'colour'",
       "memory M:\n    family shared\n    colour red" },
     { FILE_TEXT, "instr", "no family clause", "memory M:\n    scalar read" },
