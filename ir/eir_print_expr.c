@@ -62,15 +62,9 @@ static void take(EirPrinter *pr, const char *name)
 /* A name that is free in the scopes open now, and taken from here on. */
 static const char *fresh_name(EirPrinter *pr, const char *wanted)
 {
-    if (!wanted) {
-        char number[16];
-        StrBuf s = { 0 };
-        strbuf_addf(&s, "%u", pr->next_number++);
-        number[0] = '\0';
-        strncat(number, s.data, sizeof number - 1);
-        strbuf_free(&s);
-        return ctx_intern(pr->m->ctx, number);
-    }
+    if (!wanted)
+        return ctx_intern(pr->m->ctx,
+                          arena_printf(pr->scratch, "%u", pr->next_number++));
     const char *base = sanitised(pr, wanted), *name = base;
     EirTaken *t = name_map_get(pr->taken, base);
     while (name_map_get(pr->taken, name))

@@ -383,7 +383,7 @@ static bool attr_kind_ok(Wellformed *w, const Attr *a)
     if (w->op->code == OP_par_device)
         return true;
     for (size_t i = 0; i < sizeof attr_rules / sizeof *attr_rules; i++) {
-        if (strcmp(attr_rules[i].key, a->key))
+        if (strcmp(attr_rules[i].key, a->key) != 0)
             continue;
         ParamKind kind = attr_rules[i].kind;
         if (a->kind != ATTR_param || a->param->kind != kind)

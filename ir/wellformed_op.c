@@ -443,5 +443,5 @@ bool wf_op_rules_ok(Wellformed *w)
     const char *dialect = op_info(w->op->code)->dialect;
     if (!strcmp(dialect, "arith"))
         return arith_ok(w);
-    return strcmp(dialect, "async") || async_ok(w);
+    return strcmp(dialect, "async") != 0 || async_ok(w);
 }

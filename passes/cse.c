@@ -104,11 +104,11 @@ static bool op_same(const Op *a, const Op *b)
 
 static Op *find(const Cse *c, const Op *op, uint64_t hash)
 {
-    for (unsigned k = c->bucket[hash % N_BUCKETS]; k;
-         k = c->known.data[k - 1].next)
-        if (c->known.data[k - 1].hash == hash &&
-            op_same(c->known.data[k - 1].op, op))
-            return c->known.data[k - 1].op;
+    const Known *known = c->known.data;
+    for (unsigned k = c->bucket[hash % N_BUCKETS]; k && known;
+         k = known[k - 1].next)
+        if (known[k - 1].hash == hash && op_same(known[k - 1].op, op))
+            return known[k - 1].op;
     return NULL;
 }
 

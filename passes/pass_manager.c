@@ -247,7 +247,7 @@ static bool parse_run(PipelineText *t, Pipeline *out)
     OptionVec options = { 0 };
     OptionSpec spec;
     for (const char *at = pass->options; spec_next(t->ctx, &at, &spec);)
-        if (strcmp(spec.key, "*"))
+        if (strcmp(spec.key, "*") != 0)
             option_set(a, &options, spec.key, spec.otherwise);
     skip_blank(t);
     if (*t->at == '{') {

@@ -177,11 +177,19 @@ static Value *window_of(Module *m, Op *call, const Access *a)
     return v;
 }
 
-static Value *argument_value(const Operand *o)
+/* Lets a parameter stand for a tensor, unless its elements differ. */
+static bool map_tensor(CloneMap *cm, Module *m, Op *call, unsigned i,
+                       const Value *param, Value *v)
 {
-    return o->kind == OPND_value    ? o->u.value
-           : o->kind == OPND_access ? o->u.access->base
-                                    : NULL;
+    ScalarType have = v->type->elem, want = param->type->elem;
+    if (have != want) {
+        diag_error(m->ctx, call->loc, "type",
+                   "argument %u has elements %s, its parameter %s", i + 1,
+                   scalar_type_name(have), scalar_type_name(want));
+        return false;
+    }
+    clone_map_value(cm, param, v);
+    return true;
 }
 
 /* Lets a parameter stand for an argument. */
@@ -189,28 +197,18 @@ static bool map_argument(CloneMap *cm, Module *m, Op *call, unsigned i,
                          const BlockArg *param)
 {
     const Operand *o = &call->operands[i];
-    const Value *v = argument_value(o);
-    if (param->value && v && param->value->type->elem != v->type->elem) {
-        diag_error(m->ctx, call->loc, "type",
-                   "argument %u has elements %s, its parameter %s", i + 1,
-                   scalar_type_name(v->type->elem),
-                   scalar_type_name(param->value->type->elem));
-        return false;
-    }
-    if (!param->value && o->kind == OPND_index) {
+    const Value *value = param->value;
+    if (!value && o->kind == OPND_index) {
         clone_map_index(cm, param->var, o->u.index);
         return true;
     }
-    if (param->value && o->kind == OPND_value) {
-        clone_map_value(cm, param->value, o->u.value);
-        return true;
-    }
-    if (param->value && o->kind == OPND_access) {
-        Access *a = o->u.access;
-        bool whole = access_is_whole(a) && a->rank == param->value->type->rank;
-        clone_map_value(cm, param->value,
-                        whole ? a->base : window_of(m, call, a));
-        return true;
+    if (value && o->kind == OPND_value)
+        return map_tensor(cm, m, call, i, value, o->u.value);
+    if (value && o->kind == OPND_access) {
+        const Access *a = o->u.access;
+        bool whole = a->rank == value->type->rank && access_is_whole(a);
+        return map_tensor(cm, m, call, i, value,
+                          whole ? a->base : window_of(m, call, a));
     }
     diag_error(m->ctx, call->loc, "inline",
                "argument %u cannot be put in place of its parameter", i + 1);
