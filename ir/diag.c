@@ -187,6 +187,26 @@ static Diag *diag_add(Ctx *ctx, Severity sev, Loc loc, const char *code,
     return d;
 }
 
+CtxMark ctx_mark(const Ctx *ctx)
+{
+    return (CtxMark){ ctx->last, ctx->n_errors };
+}
+
+void ctx_rollback(Ctx *ctx, CtxMark mark)
+{
+    if (mark.last)
+        mark.last->next = NULL;
+    else
+        ctx->first = NULL;
+    ctx->last = mark.last;
+    ctx->n_errors = mark.n_errors;
+}
+
+const Diag *ctx_diags_since(const Ctx *ctx, CtxMark mark)
+{
+    return mark.last ? mark.last->next : ctx->first;
+}
+
 #define DIAG_BODY(sev)                                                      \
     va_list ap;                                                             \
     va_start(ap, fmt);                                                      \

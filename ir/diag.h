@@ -71,6 +71,17 @@ void ctx_set_max_errors(Ctx *ctx, unsigned n); /* 20 at first; 0: no limit */
 /* Forgets all reported diagnostics (a test harness between split inputs). */
 void ctx_clear_diags(Ctx *ctx);
 
+/* Where the reports stand now, to which ctx_rollback goes back: whoever tries
+ * something that may fail without it being the user's fault. */
+typedef struct CtxMark {
+    Diag *last;
+    unsigned n_errors;
+} CtxMark;
+CtxMark ctx_mark(const Ctx *ctx);
+void ctx_rollback(Ctx *ctx, CtxMark mark);
+/* The first report since the mark, or NULL. */
+const Diag *ctx_diags_since(const Ctx *ctx, CtxMark mark);
+
 /* Appends `file:line:col: error: ..`, the source line, a caret, the notes. */
 void diag_render(const Ctx *ctx, const Diag *d, StrBuf *out);
 const char *severity_name(Severity s);

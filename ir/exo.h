@@ -32,4 +32,31 @@ GIVES Module *exo_parse(Ctx *ctx, uint32_t file, Lib *lib,
  * cannot say (kernels of level async, loops that carry values). */
 bool exo_print(const Module *m, StrBuf *out);
 
+/* A place in a procedure's text: a statement from its first byte; the bytes up
+ * to the next mark are its own (of a for, if or with: its header). */
+typedef struct ExoMark {
+    const Op *op; /* NULL: an else, or a variable put in by the printer */
+    size_t at, end;
+} ExoMark;
+
+/* The text of a value inside a statement. */
+typedef struct ExoValueText {
+    Value *value;
+    const Op *stmt;
+    const char *text;
+} ExoValueText;
+
+/* A procedure as it prints, and what stands where in it. Names are those of the
+ * text: of values by id, of variables by VarId, NULL where nothing is named. */
+typedef struct ExoListing {
+    const char *text;
+    VEC(ExoMark) marks;
+    VEC(ExoValueText) values;
+    const char *const *value_names, *const *var_names;
+} ExoListing;
+
+/* False, with an error, for what .exo cannot say. All is in the arena. */
+bool exo_list_proc(const Module *m, const Op *proc, Arena *arena,
+                   ExoListing *out);
+
 #endif

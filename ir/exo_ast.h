@@ -198,6 +198,8 @@ AstDecl *exo_syntax(Ctx *ctx, Arena *arena, uint32_t file, bool *ok);
  * after a report. */
 AstExpr *exo_syntax_expr(Ctx *ctx, Arena *arena, Loc at, const char *text,
                          size_t n);
+/* One statement, its block below it; NULL after a report. */
+AstStmt *exo_syntax_stmt(Ctx *ctx, Arena *arena, Loc at, const char *text);
 
 /* ---- the parser's own parts -------------------------------------------- */
 
@@ -246,6 +248,8 @@ AstStmt *parse_indented(ExoParser *p);
 /* NEWLINE INDENT statements DEDENT; NULL for an empty or broken one. */
 AstStmt *parse_block(ExoParser *p, const char *after);
 AstDecl *parse_decl(ExoParser *p);
+/* One statement, and that nothing follows it. */
+AstStmt *parse_one_stmt(ExoParser *p);
 
 AstExpr *ast_new(ExoParser *p, AstKind kind, Loc loc, unsigned n);
 

@@ -389,6 +389,15 @@ static AstStmt *parse_stmt(ExoParser *p)
     return s;
 }
 
+AstStmt *parse_one_stmt(ExoParser *p)
+{
+    AstStmt *s = parse_stmt(p);
+    if (!p->bad && p->tok.kind != TOK_end)
+        parser_error(p, p->tok.loc, "expected one statement, found %s",
+                     parser_found(p));
+    return s;
+}
+
 /* Statements up to the end of the block. Broken ones are dropped. */
 static AstStmt *parse_stmts(ExoParser *p)
 {

@@ -350,18 +350,34 @@ AstDecl *exo_syntax(Ctx *ctx, Arena *arena, uint32_t file, bool *ok)
     return first;
 }
 
+static void open_text(ExoParser *p, Ctx *ctx, Arena *arena, Loc at,
+                      const char *text, size_t n)
+{
+    const char *copy = arena_strndup(arena, text, n);
+    *p = (ExoParser){ .ctx = ctx, .arena = arena };
+    lexer_init(&p->lx, ctx, arena, at.file);
+    p->lx.text = p->lx.p = p->lx.line_start = copy;
+    p->lx.end = copy + n;
+    p->lx.line = at.line;
+    p->lx.at_line_start = false;
+    p->last_end = copy;
+    parser_advance(p);
+}
+
+AstStmt *exo_syntax_stmt(Ctx *ctx, Arena *arena, Loc at, const char *text)
+{
+    ExoParser p;
+    open_text(&p, ctx, arena, at, text, strlen(text));
+    AstStmt *s = parse_one_stmt(&p);
+    lexer_done(&p.lx);
+    return p.n_errors || p.lx.n_errors || p.bad ? NULL : s;
+}
+
 AstExpr *exo_syntax_expr(Ctx *ctx, Arena *arena, Loc at, const char *text,
                          size_t n)
 {
-    ExoParser p = { .ctx = ctx, .arena = arena };
-    const char *copy = arena_strndup(arena, text, n);
-    lexer_init(&p.lx, ctx, arena, at.file);
-    p.lx.text = p.lx.p = p.lx.line_start = copy;
-    p.lx.end = copy + n;
-    p.lx.line = at.line;
-    p.lx.at_line_start = false;
-    p.last_end = copy;
-    parser_advance(&p);
+    ExoParser p;
+    open_text(&p, ctx, arena, at, text, n);
     AstExpr *e = parse_expr(&p);
     if (e)
         parser_expect_newline(&p, "the expression");

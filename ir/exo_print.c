@@ -12,6 +12,19 @@
 
 static void print_block(ExoPrinter *p, const Block *b);
 
+/* For the listing: what prints from here on is op's. */
+static void note_mark(ExoPrinter *p, const Op *op)
+{
+    if (!p->listing)
+        return;
+    ExoMark m = { op, p->out->len, 0 };
+    size_t n = p->listing->marks.len;
+    if (n)
+        p->listing->marks.data[n - 1].end = p->out->len;
+    VEC_PUSH(p->arena, &p->listing->marks, m);
+    p->stmt = op;
+}
+
 /* ---- comments, names --------------------------------------------------- */
 
 static void print_comment(ExoPrinter *p, const char *comment)
@@ -250,6 +263,7 @@ static void print_if(ExoPrinter *p, const Op *op)
     print_nested(p, op->blocks[0]);
     if (op->n_blocks == 1)
         return;
+    note_mark(p, NULL);
     strbuf_add(&p->line, "else:");
     exo_print_line(p);
     print_nested(p, op->blocks[1]);
@@ -383,6 +397,7 @@ static void print_stmt(ExoPrinter *p, const Op *op)
 {
     bool outer = p->in_device;
     print_comment(p, op->comment);
+    note_mark(p, op);
     switch (op->code) {
     case OP_ctl_assert:
         strbuf_add(&p->line, "assert ");
@@ -539,6 +554,7 @@ static void print_block(ExoPrinter *p, const Block *b)
                    op->results[0]->type->kind == TK_scalar) {
             if (prints_in_place(p, op))
                 continue;
+            note_mark(p, NULL);
             print_temporary(p, op);
             any = true;
         } else {
@@ -592,25 +608,52 @@ static void print_proc(ExoPrinter *p, const Op *op)
     build_close(&p->names, mark);
 }
 
-bool exo_print(const Module *m, StrBuf *out)
+/* A printer of m onto out; its tables are in the arena. */
+static void open_printer(ExoPrinter *p, const Module *m, Arena *arena,
+                         StrBuf *out)
 {
-    Arena *arena = arena_new();
-    ExoPrinter p = { .m = m, .out = out, .arena = arena, .ok = true };
     unsigned n_vars = var_count(m->exprs) + 1;
-    p.value_names = ARENA_ARRAY(arena, const char *, m->next_value);
-    p.var_names = ARENA_ARRAY(arena, const char *, n_vars);
-    p.var_ranks = ARENA_ARRAY(arena, uint32_t, n_vars);
-    p.shared = ARENA_ARRAY(arena, bool, m->next_value);
-    UseScan scan = { &p, ARENA_ARRAY(arena, uint32_t, m->next_value),
+    *p = (ExoPrinter){ .m = m, .out = out, .arena = arena, .ok = true };
+    p->value_names = ARENA_ARRAY(arena, const char *, m->next_value);
+    p->var_names = ARENA_ARRAY(arena, const char *, n_vars);
+    p->var_ranks = ARENA_ARRAY(arena, uint32_t, n_vars);
+    p->shared = ARENA_ARRAY(arena, bool, m->next_value);
+    UseScan scan = { p, ARENA_ARRAY(arena, uint32_t, m->next_value),
                      ARENA_ARRAY(arena, bool, m->next_value),
                      ARENA_ARRAY(arena, uint8_t, m->next_value), 0 };
     scan_block(&scan, m->body);
-    p.expr_names = (ExprNames){ .var = var_name,
-                                .tensor = tensor_name,
-                                .rank = var_rank,
-                                .user = &p,
-                                .exo = true };
-    p.names.arena = arena;
+    p->expr_names = (ExprNames){ .var = var_name,
+                                 .tensor = tensor_name,
+                                 .rank = var_rank,
+                                 .user = p,
+                                 .exo = true };
+    p->names.arena = arena;
+}
+
+bool exo_list_proc(const Module *m, const Op *proc, Arena *arena,
+                   ExoListing *out)
+{
+    StrBuf text = { 0 };
+    ExoPrinter p;
+    *out = (ExoListing){ 0 };
+    open_printer(&p, m, arena, &text);
+    p.listing = out;
+    print_proc(&p, proc);
+    if (out->marks.len)
+        out->marks.data[out->marks.len - 1].end = text.len;
+    out->text = arena_strdup(arena, strbuf_text(&text));
+    out->value_names = p.value_names;
+    out->var_names = p.var_names;
+    strbuf_free(&text);
+    strbuf_free(&p.line);
+    return p.ok;
+}
+
+bool exo_print(const Module *m, StrBuf *out)
+{
+    Arena *arena = arena_new();
+    ExoPrinter p;
+    open_printer(&p, m, arena, out);
     lib_own_text(m->lib, out);
     for (const Op *op = m->body->first; op && p.ok; op = op->next) {
         if (op->code != OP_ctl_proc) {

@@ -19,6 +19,8 @@ typedef struct ExoPrinter {
     uint32_t next_rank;
     ExprNames expr_names;
     bool in_device, ok;
+    ExoListing *listing; /* what to note marks in, or NULL */
+    const Op *stmt;      /* the statement being printed, for the listing */
 } ExoPrinter;
 
 /* A name for it that no live definition has; scopes close by build_close. */

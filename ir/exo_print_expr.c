@@ -256,14 +256,25 @@ static void print_op(ExoPrinter *p, const Op *op, ScalarType t, int prec)
     }
 }
 
+/* For the listing: the text that was printed for v since `at`. */
+static void note_value(ExoPrinter *p, Value *v, size_t at)
+{
+    ExoValueText t = { v, p->stmt,
+                       arena_strdup(p->arena, strbuf_text(&p->line) + at) };
+    VEC_PUSH(p->arena, &p->listing->values, t);
+}
+
 static void print_value(ExoPrinter *p, Value *v, int prec)
 {
+    size_t at = p->line.len;
     if (p->value_names[v->id])
         strbuf_add(&p->line, p->value_names[v->id]);
     else if (v->def)
         print_op(p, v->def, v->type->elem, prec);
     else
         value_name(p, v);
+    if (p->listing)
+        note_value(p, v, at);
 }
 
 static bool is_made_by(ExoPrinter *p, const Value *v, OpCode code)

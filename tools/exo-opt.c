@@ -6,6 +6,7 @@
 #include "ir/eir.h"
 #include "ir/exo.h"
 #include "passes/pass.h"
+#include "passes/schedule/schedule.h"
 #include "tools/checks.h"
 #include "tools/diag_print.h"
 #include "tools/expected.h"
@@ -285,6 +286,15 @@ static ToolStatus print_pass_list(void)
     return TOOL_done;
 }
 
+static ToolStatus print_schedule_ops(void)
+{
+    StrBuf s = { 0 };
+    sched_list_print(&s);
+    fputs(strbuf_text(&s), stdout);
+    strbuf_free(&s);
+    return TOOL_done;
+}
+
 static ToolStatus missing(const char *what)
 {
     fprintf(stderr, "exo-opt: %s\n", what);
@@ -315,8 +325,8 @@ static ToolStatus run(Opt *opt)
     const Options *o = opt->options;
     if (options_has(o, "--list-passes"))
         return print_pass_list();
-    if (options_has(o, "--schedule") || options_has(o, "--param"))
-        return missing("--schedule: this version has no schedules");
+    if (options_has(o, "--list-schedule-ops"))
+        return print_schedule_ops();
     if (!strcmp(options_value(o, "--diagnostics", "text"), "json"))
         opt->format = DIAG_json;
     if (!diag_format_available(opt->format))

@@ -53,10 +53,6 @@ static ToolStatus check_options(const Run *r, const char *level)
     if (!async &&
         (options_has(r->o, "--trace") || options_has(r->o, "--seeds")))
         return options_usage(r->o, "--trace and --seeds need --level=async");
-    if (options_has(r->o, "--schedule")) {
-        fprintf(stderr, "exo-run: this build cannot apply schedules\n");
-        return TOOL_missing;
-    }
     if (options_int(r->o, "--clusters", 1) < 1 ||
         options_int(r->o, "--clusters", 1) > 65536)
         return options_usage(r->o, "--clusters must be from 1 to 65536");

@@ -370,8 +370,6 @@ static void print_report(Translate *t)
 static ToolStatus check_available(Translate *t)
 {
     const Options *o = t->options;
-    if (options_has(o, "--schedule") || options_has(o, "--param"))
-        return missing("--schedule: this version has no schedules");
     if (!diag_format_available(t->format))
         return missing("--diagnostics=json: built without jansson");
     if (options_has(o, "--emit-certificate") && !certificate_available())

@@ -5,6 +5,7 @@
 #include "ir/exo.h"
 #include "ir/lib_entry.h"
 #include "ir/wellformed.h"
+#include "tools/schedule.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -152,7 +153,7 @@ Module *input_module(Ctx *ctx, const Options *o, uint32_t file, bool is_exo,
 {
     Module *m =
         is_exo ? read_exo(ctx, o, file, lib) : read_eir(ctx, o, file, lib);
-    if (!m || module_wellformed(m, NULL))
+    if (!m || (module_wellformed(m, NULL) && tool_schedule(ctx, o, &m)))
         return m;
     module_free(m);
     return NULL;

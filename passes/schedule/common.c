@@ -1,0 +1,422 @@
+/* What operators share: reports, names in scope, proofs, loops. */
+#include "passes/schedule/schedule.h"
+
+#include "ir/lib_entry.h"
+#include "passes/rewrite.h"
+
+#include <stdio.h>
+#include <string.h>
+
+bool sched_fail(Sched *s, Loc loc, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    const char *text = arena_vprintf(s->arena, fmt, ap);
+    va_end(ap);
+    diag_error(s->ctx, loc, "schedule", "%s", text);
+    return false;
+}
+
+/* ---- scope ------------------------------------------------------------- */
+
+const ExoListing *sched_listing(Sched *s)
+{
+    if (s->listing)
+        return s->listing;
+    ExoListing *l = ARENA_NEW(s->arena, ExoListing);
+    if (!exo_list_proc(s->m, s->proc, s->arena, l))
+        return NULL;
+    s->listing = l;
+    return l;
+}
+
+static void bind_value(Sched *s, Build *b, Value *v)
+{
+    const char *name = s->listing->value_names[v->id];
+    if (name)
+        build_bind(b, ctx_intern(s->ctx, name), s->loc, BIND_value)->value = v;
+}
+
+static void bind_var(Sched *s, Build *b, VarId v)
+{
+    const char *name = s->listing->var_names[v];
+    if (name)
+        build_bind(b, ctx_intern(s->ctx, name), s->loc, BIND_var)->var = v;
+}
+
+static void bind_args(Sched *s, Build *b, const Block *block)
+{
+    for (unsigned i = 0; i < block->n_args; i++)
+        if (block->args[i].value)
+            bind_value(s, b, block->args[i].value);
+        else
+            bind_var(s, b, block->args[i].var);
+}
+
+/* Outer blocks first. Nesting is bounded by the parsers. */
+static void bind_before(Sched *s, Build *b, Op *at)
+{
+    if (!at->parent || !at->parent->parent)
+        return;
+    bind_before(s, b, at->parent->parent);
+    bind_args(s, b, at->parent);
+    for (Op *op = at->parent->first; op && op != at; op = op->next)
+        for (unsigned i = 0; i < op->n_results; i++)
+            bind_value(s, b, op->results[i]);
+}
+
+static Op *find_proc(Build *b, const char *name)
+{
+    return module_symbol(b->m, name);
+}
+
+bool sched_scope(Sched *s, Op *at, bool inside, Build *b)
+{
+    if (!sched_listing(s))
+        return false;
+    build_init(b, s->m, s->m->lib, s->arena);
+    b->proc = find_proc;
+    b->in_device = op_enclosing(at, OP_par_device) != NULL;
+    bind_before(s, b, at);
+    if (inside)
+        bind_args(s, b, at->blocks[0]);
+    return true;
+}
+
+static AstExpr *syntax(Sched *s, Loc loc, const char *text)
+{
+    return exo_syntax_expr(s->ctx, s->arena, loc, text, strlen(text));
+}
+
+const Affine *sched_index(Sched *s, Op *at, Loc loc, const char *text)
+{
+    Build b;
+    AstExpr *e = syntax(s, loc, text);
+    return e && sched_scope(s, at, false, &b) ? build_index(&b, e) : NULL;
+}
+
+const Cond *sched_cond(Sched *s, Op *at, Loc loc, const char *text)
+{
+    Build b;
+    AstExpr *e = syntax(s, loc, text);
+    return e && sched_scope(s, at, false, &b) ? build_cond(&b, e) : NULL;
+}
+
+/* Intervals are written as in windows, which only an indexing may hold. */
+Access *sched_access(Sched *s, Op *at, Loc loc, const char *text)
+{
+    Build b;
+    AstExpr *e = syntax(s, loc, text);
+    return e && sched_scope(s, at, false, &b) ? build_access(&b, e, true)
+                                              : NULL;
+}
+
+const MemRef *sched_mem(Sched *s, Loc loc, const char *text)
+{
+    Build b;
+    AstExpr *e = syntax(s, loc, text);
+    if (!e)
+        return NULL;
+    build_init(&b, s->m, s->m->lib, s->arena);
+    return build_mem(&b, e);
+}
+
+Op *sched_stmt(Sched *s, Op *at, Loc loc, const char *text)
+{
+    Build b;
+    AstStmt *t = exo_syntax_stmt(s->ctx, s->arena, loc, text);
+    if (!t || !sched_scope(s, at, false, &b))
+        return NULL;
+    Block *block = block_new(s->m, NULL);
+    b.block = block;
+    build_stmts(&b, t);
+    return b.failed ? NULL : block_last_stmt(block);
+}
+
+/* ---- texts for messages ------------------------------------------------ */
+
+static const char *var_text(const ExprNames *n, VarId v)
+{
+    const Sched *s = n->user;
+    bool known = s->listing && v <= var_count(s->m->exprs);
+    const char *name = known ? s->listing->var_names[v] : NULL;
+    return name ? name : var_get(s->m->exprs, v)->name;
+}
+
+static const char *tensor_text(const ExprNames *n, const void *value)
+{
+    return sched_value_name(n->user, value);
+}
+
+const char *sched_value_name(Sched *s, const Value *v)
+{
+    const char *name = s->listing ? s->listing->value_names[v->id] : NULL;
+    return name ? name : v->name ? v->name : "a value";
+}
+
+static ExprNames names_of(Sched *s)
+{
+    return (ExprNames){
+        .var = var_text, .tensor = tensor_text, .user = s, .exo = true
+    };
+}
+
+const char *sched_index_text(Sched *s, const Affine *e)
+{
+    StrBuf b = { 0 };
+    ExprNames names = names_of(s);
+    if (!e)
+        return "an expression beyond 64 bits";
+    affine_print(&b, s->m->exprs, e, &names, 0);
+    const char *text = arena_strdup(s->arena, strbuf_text(&b));
+    strbuf_free(&b);
+    return text;
+}
+
+const char *sched_cond_text(Sched *s, const Cond *c)
+{
+    StrBuf b = { 0 };
+    ExprNames names = names_of(s);
+    if (!c)
+        return "a condition beyond 64 bits";
+    cond_print(&b, s->m->exprs, c, &names, 0);
+    const char *text = arena_strdup(s->arena, strbuf_text(&b));
+    strbuf_free(&b);
+    return text;
+}
+
+const char *sched_stmt_text(Sched *s, const Op *op)
+{
+    const ExoListing *l = s->listing;
+    for (size_t i = 0; l && i < l->marks.len; i++) {
+        const ExoMark *k = &l->marks.data[i];
+        if (k->op != op)
+            continue;
+        const char *at = l->text + k->at;
+        at += strspn(at, " ");
+        return arena_strndup(s->arena, at, strcspn(at, "\n"));
+    }
+    return op_info(op->code)->name;
+}
+
+/* ---- proofs ------------------------------------------------------------ */
+
+/* Writes a question that stayed open, with its facts, for later. */
+static void save_query(Sched *s, const Facts *f, const Cond *c,
+                       const char *what)
+{
+    const char *path = arena_printf(s->arena, "%s/step_%u_%u.txt",
+                                    s->save_queries, s->loc.line, ++s->n_saved);
+    FILE *out = fopen(path, "w");
+    if (!out) {
+        diag_warning(s->ctx, s->loc, "file", "cannot write '%s'", path);
+        return;
+    }
+    fprintf(out, "# %s\n", what);
+    for (size_t i = 0; i < f->conds.len; i++)
+        fprintf(out, "assume %s\n", sched_cond_text(s, f->conds.data[i]));
+    fprintf(out, "prove %s\n", sched_cond_text(s, c));
+    fclose(out);
+}
+
+bool sched_implied(Sched *s, const Facts *f, const Cond *c)
+{
+    return prove_implied(s->prover, f, c).answer == PROVE_yes;
+}
+
+bool sched_prove(Sched *s, const Facts *f, const Cond *c, Loc loc,
+                 const char *fmt, ...)
+{
+    Proof p = prove_implied(s->prover, f, c);
+    if (p.answer == PROVE_yes)
+        return true;
+    va_list ap;
+    va_start(ap, fmt);
+    const char *what = arena_vprintf(s->arena, fmt, ap);
+    va_end(ap);
+    Diag *d = diag_error(s->ctx, loc, "schedule", "%s", what);
+    if (p.answer == PROVE_no) {
+        StrBuf w = { 0 };
+        ExprNames names = names_of(s);
+        proof_witness(&w, s->m->exprs, &p, &names);
+        diag_witness(s->ctx, d, "%s", strbuf_text(&w));
+        strbuf_free(&w);
+        return false;
+    }
+    diag_note(s->ctx, d, (Loc){ 0 }, "not decided: %s; refused, as unknown is",
+              p.reason ? p.reason : "the question passes 64 bits");
+    if (s->save_queries && c)
+        save_query(s, f, c, what);
+    return false;
+}
+
+/* ---- loops and uses ---------------------------------------------------- */
+
+VarId sched_loop_var(const Op *loop)
+{
+    return loop->blocks[0]->args[0].var;
+}
+
+Op *sched_loop(Sched *s, const Op *like, const char *name, const Affine *lo,
+               const Affine *hi, VarId *v)
+{
+    Op *loop = op_new(s->m, OP_ctl_for, like ? like->loc : s->loc, 2, 0, 1);
+    loop->operands[0] = opnd_index(lo);
+    loop->operands[1] = opnd_index(hi);
+    for (unsigned i = 0; like && like->code == OP_ctl_for && i < like->n_attrs;
+         i++)
+        op_set_attr(s->m, loop, like->attrs[i]);
+    *v = block_add_var(s->m, loop->blocks[0], name, VAR_iter);
+    var_set_bounds(s->m->exprs, *v, lo, hi);
+    return loop;
+}
+
+typedef struct SubstWalk {
+    Sched *s;
+    CloneMap *map;
+    bool ok;
+} SubstWalk;
+
+static bool subst_op(Op *op, void *user)
+{
+    SubstWalk *w = user;
+    ExprCtx *x = w->s->m->exprs;
+    w->ok &= op_substitute(w->map, w->s->m, op);
+    for (unsigned i = 0; i < op->n_results; i++)
+        w->ok &= value_substitute(w->map, w->s->m, op->results[i]);
+    if (w->ok && op->code == OP_ctl_for)
+        var_set_bounds(x, sched_loop_var(op), op->operands[0].u.index,
+                       op->operands[1].u.index);
+    return w->ok;
+}
+
+bool sched_subst(Sched *s, Block *b, VarId v, const Affine *e)
+{
+    SubstWalk w = { s, clone_map_new(s->m, s->m), e != NULL };
+    clone_map_index(w.map, v, e);
+    if (e)
+        block_walk(b, subst_op, &w);
+    return w.ok || sched_fail(s, s->loc, "an index expression passes 64 bits");
+}
+
+bool sched_clone_into(Sched *s, const Block *from, Block *to, VarId v,
+                      const Affine *e)
+{
+    CloneMap *map = clone_map_new(s->m, s->m);
+    if (!e)
+        return sched_fail(s, s->loc, "an index expression passes 64 bits");
+    if (v)
+        clone_map_index(map, v, e);
+    block_clone_into(map, from, to);
+    return true;
+}
+
+typedef struct UseWalk {
+    VarId var;
+    const Value *value;
+    Op *first;
+    unsigned n;
+} UseWalk;
+
+static bool affine_touches(const Affine *e, const UseWalk *w)
+{
+    if (!e)
+        return false;
+    if (w->var)
+        return affine_uses(e, w->var);
+    for (uint32_t i = 0; i < e->n_terms; i++) {
+        const Atom *a = e->terms[i].atom;
+        if (a->ref == w->value && a->kind == ATOM_opaque)
+            return true;
+        if (affine_touches(a->arg, w) || affine_touches(a->lhs, w) ||
+            affine_touches(a->rhs, w))
+            return true;
+    }
+    return false;
+}
+
+static bool cond_touches(const Cond *c, const UseWalk *w)
+{
+    return c && (affine_touches(c->expr, w) || cond_touches(c->lhs, w) ||
+                 cond_touches(c->rhs, w));
+}
+
+static bool access_touches(const Access *a, const UseWalk *w)
+{
+    bool hit = w->value && a->base == w->value;
+    for (unsigned i = 0; i < a->rank && !hit; i++)
+        hit = affine_touches(a->dims[i].lo, w) ||
+              affine_touches(a->dims[i].len, w);
+    return hit;
+}
+
+static bool operand_touches(const Operand *o, const UseWalk *w)
+{
+    switch (o->kind) {
+    case OPND_value:
+        return w->value && o->u.value == w->value;
+    case OPND_access:
+        return access_touches(o->u.access, w);
+    case OPND_index:
+        return affine_touches(o->u.index, w);
+    default:
+        return cond_touches(o->u.cond, w);
+    }
+}
+
+static bool note_use(Op *op, void *user)
+{
+    UseWalk *w = user;
+    bool hit = false;
+    for (unsigned i = 0; i < op->n_operands && !hit; i++)
+        hit = operand_touches(&op->operands[i], w);
+    for (unsigned i = 0; i < op->n_results && !hit; i++) {
+        const Value *v = op->results[i];
+        hit = w->value && v->ring_guard == w->value;
+        for (unsigned k = 0; v->shape && k < v->type->rank && !hit; k++)
+            hit = affine_touches(v->shape[k], w);
+    }
+    for (unsigned i = 0; i < op->n_attrs && !hit; i++)
+        hit = op->attrs[i].kind == ATTR_index &&
+              affine_touches(op->attrs[i].index, w);
+    if (hit && !w->first)
+        w->first = op;
+    w->n += hit;
+    return true;
+}
+
+bool op_uses_var(Op *op, VarId v)
+{
+    UseWalk w = { .var = v };
+    op_walk(op, note_use, &w);
+    return w.n > 0;
+}
+
+bool block_uses_var(Block *b, VarId v)
+{
+    UseWalk w = { .var = v };
+    block_walk(b, note_use, &w);
+    return w.n > 0;
+}
+
+bool op_uses_value(Op *op, const Value *v)
+{
+    UseWalk w = { .value = v };
+    op_walk(op, note_use, &w);
+    return w.n > 0;
+}
+
+unsigned sched_uses(Sched *s, const Value *v, Op **first)
+{
+    UseWalk w = { .value = v };
+    op_walk(s->proc, note_use, &w);
+    if (first)
+        *first = w.first;
+    return w.n;
+}
+
+Op *sole_stmt(const Block *b)
+{
+    Op *op = b->first;
+    return op && op == b->last && op_has(op, OPT_STMT) ? op : NULL;
+}
