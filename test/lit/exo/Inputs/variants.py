@@ -132,6 +132,7 @@ def {name}(A: {a}[{comma(a_shape)}] @ CudaGmemLinear,
                 done: barrier @ Sm90_TmaCommitGroup
                 Arrive(tma_to_gmem_async, 1) >> done
                 Await(done, cuda_in_order, 0)
+            Fence(cuda_in_order, cuda_in_order)
 """
 
 
