@@ -226,8 +226,7 @@ static void hook_wgmma(Lower *L, Op *op, const Instr *in)
         op_set_int(L->m, mma, "n", n);
         op_set_int(L->m, mma, "k", k);
         if (a_regs)
-            op_set_int(L->m, mma, "a_slot",
-                       s * k * (int64_t)scalar_type_bytes(a->elem) / 8);
+            op_set_int(L->m, mma, "a_slot", s * k / 2);
         frag_set(L, d, op_set_result(L->m, mma, 0, d->type, NULL));
         d->in_flight = true;
         d->flight_block = L->out;

@@ -136,6 +136,31 @@ def {name}(A: {a}[{comma(a_shape)}] @ CudaGmemLinear,
 """
 
 
+def mma_registers_program(ty, n, out):
+    """The same with A loaded from shared memory into registers first."""
+    name, text = mma_program("row", "col", ("f32", ty, ty), n, 128, out)
+    edits = [
+        (name, name.replace("row_col", "rmem_col")),
+        (f"a_s: {ty}[64, 64]",
+         f"a_r: {ty}[4, 16, 64] @ Sm90_TkRmemTileA(64)\n"
+         f"            a_s: {ty}[1, 64, 64]"),
+        ("a_s[0:64, 0:64], a_map", "a_s[0, 0:64, 0:64], a_map"),
+        ("            Fence(wgmma_fence_1", f"""\
+            for w in cuda_threads(0, 4, unit=cuda_warp):
+                cuda_tk_load_rs_inner_cols_64(
+                    a_r[w, 0:16, 0:64], a_s[0:1, 16 * w:16 * w + 16, 0:64],
+                    dst={ty}, src={ty}, rows=16, outer_cols=1)
+            Fence(wgmma_fence_1"""),
+        ("Sm90_tk_mma_row_col(", "Sm90_tk_mma_rmem_col("),
+        (f"0:{n}], a_s[0:64, 0:64]", f"0:{n}], a_r[0:4, 0:16, 0:64]"),
+    ]
+    for old, new in edits:
+        if old not in text:
+            sys.exit(f"{name}: no '{old}' to edit")
+        text = text.replace(old, new)
+    return edits[0][1], text
+
+
 def programs(every):
     """Name, text and sizes of each program."""
     for rank in range(1, 6) if every else (3, ):
@@ -162,6 +187,9 @@ def programs(every):
             ("col", "row", ("f32", "f16", "f16"), 256, 128, "f16"),
             ("row", "col", ("f32", "bf16", "bf16"), 128, 128, "e4m3"),
         ]
+    yield mma_registers_program("bf16", 64, "f32") + (None, )
+    if every:
+        yield mma_registers_program("f16", 128, "f16") + (None, )
     for case in cases:
         yield mma_program(*case) + (None, )
 
