@@ -53,6 +53,15 @@ static mode_t target_mode(const char *path)
     return 0666 & ~mask;
 }
 
+/* The file that a link leads to, or the path itself. */
+static const char *link_target(Ctx *ctx, const char *path)
+{
+    char *real = realpath(path, NULL);
+    const char *kept = real ? arena_strdup(ctx_arena(ctx), real) : path;
+    free(real);
+    return kept;
+}
+
 static bool write_and_rename(Ctx *ctx, const char *path, const char *data,
                              size_t n)
 {
@@ -83,5 +92,5 @@ bool output_write(Ctx *ctx, const char *path, const char *data, size_t n)
     }
     if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
         return write_in_place(ctx, path, data, n);
-    return write_and_rename(ctx, path, data, n);
+    return write_and_rename(ctx, link_target(ctx, path), data, n);
 }
