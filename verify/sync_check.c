@@ -189,9 +189,10 @@ static const char *check_given(Check *c, Arena *arena, unsigned n,
         !check_vector(c, &params, values))
         return NULL;
     return arena_printf(ctx_arena(c->ctx),
-                        "%s; %llu of %llu tasks run, the others are "
+                        "%s%s%llu of %llu tasks run, the others are "
                         "translations",
-                        c->sizes, (unsigned long long)c->n_classes,
+                        c->sizes, *c->sizes ? "; " : "",
+                        (unsigned long long)c->n_classes,
                         (unsigned long long)c->n_tasks);
 }
 
@@ -209,7 +210,8 @@ static const char *check_derived(Check *c, Arena *arena)
             c->unknown = NULL;
             break;
         }
-        strbuf_addf(&scope, "%s%s", i ? "; " : "", c->sizes);
+        strbuf_addf(&scope, "%s%s", i ? "; " : "",
+                    *c->sizes ? c->sizes : "all sizes");
     }
     if (!sizes.vectors.len)
         c->unknown = "no sizes were found that satisfy the asserts: give them";

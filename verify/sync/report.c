@@ -429,20 +429,19 @@ const char *sync_report(Ctx *ctx, SyncRun *run, const SyncOutcome *out,
     const Kind *k = &kinds[out->fault.kind];
     bool tasks = out->fault.kind >= FAULT_tasks_raw;
     StrBuf s = { 0 };
-    strbuf_add(&s, sizes);
+    strbuf_addf(&s, "%s%s", sizes, *sizes ? "; " : "");
     if (out->fault.kind == FAULT_deadlock) {
         report_deadlock(&r, k);
-        strbuf_addf(&s, "; %s", task_text(&r, out->task));
+        strbuf_add(&s, task_text(&r, out->task));
     } else if (tasks) {
         report_tasks(&r, k);
-        strbuf_addf(&s, "; %s", task_text(&r, out->task));
+        strbuf_add(&s, task_text(&r, out->task));
     } else {
         SyncMachine *m = sync_trace(arena, run, out, &r.trace);
         if (k->name)
             report_data(&r, k, pending_text(&r, m));
         else
             report_barrier(&r, k);
-        strbuf_add(&s, "; ");
         sync_moment_print(&s, run->program->m->exprs, &r.trace.now);
     }
     const char *witness = keep(&r, &s);
