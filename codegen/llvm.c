@@ -243,12 +243,12 @@ static bool check_kernel(Emit *e, const Op *op, const char *name)
                           "must have a name of its own of letters, "
                           "digits and _, but has '%s'",
                           name);
-    if (threads < 1 || threads > 1024 || cluster < 1 || cluster > 16 ||
-        smem < 0 || smem > 232448)
+    if (threads < 32 || threads > 1024 || threads % 32 || cluster < 1 ||
+        cluster > 16 || smem < 0 || smem > 232448)
         return emit_error(e, op,
-                          "must have 1 to 1024 threads, clusters of 1 "
-                          "to 16 and at most 232448 bytes of shared memory, "
-                          "but has %lld, %lld and %lld",
+                          "must have 32 to 1024 threads in whole warps, "
+                          "clusters of 1 to 16 and at most 232448 bytes of "
+                          "shared memory, but has %lld, %lld and %lld",
                           (long long)threads, (long long)cluster,
                           (long long)smem);
     return true;

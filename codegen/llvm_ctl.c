@@ -9,9 +9,9 @@
  *   body .. latch -> header */
 #include "codegen/llvm_emit.h"
 
-#include <string.h>
+#include "ir/eir.h"
 
-#define MAX_FRAG 1024
+#include <string.h>
 
 static LLVMBasicBlockRef new_block(Emit *e, const char *name)
 {
@@ -647,11 +647,11 @@ static bool check_results(Emit *e, const Op *op)
 {
     for (unsigned i = 0; i < op->n_results; i++) {
         const Type *t = op->results[i]->type;
-        if (t->kind == TK_frag && (t->n < 1 || t->n > MAX_FRAG))
+        if (t->kind == TK_frag && (t->n < 1 || t->n > EIR_MAX_FRAG))
             return emit_error(e, op,
                               "must have fragments of 1 to %d elements, but "
                               "has one of %lld",
-                              MAX_FRAG, (long long)t->n);
+                              EIR_MAX_FRAG, (long long)t->n);
     }
     return true;
 }

@@ -12,6 +12,8 @@
 #define EIR_MAX_NESTING 1000
 /* Terms of one index expression or condition beyond this are refused. */
 #define EIR_MAX_TERMS 4000
+/* Elements of a fragment: a thread has no more registers. */
+#define EIR_MAX_FRAG 1024
 
 /* Reads a registered source (ir/diag.h). `lib` may be NULL: then the text may
  * not hold library entries of its own. Syntax and names are checked here, the

@@ -204,10 +204,9 @@ static bool type_ok(Wellformed *w, const Value *v)
     if (t->kind == TK_ring && t->n < 1)
         return wf_fault(w, "has a ring of depth %lld, which must be positive",
                         (long long)t->n);
-    if (t->kind == TK_frag && t->n < 1)
-        return wf_fault(w,
-                        "has a fragment of %lld registers, expected 1 or more",
-                        (long long)t->n);
+    if (t->kind == TK_frag && (t->n < 1 || t->n > EIR_MAX_FRAG))
+        return wf_fault(w, "has a fragment of %lld registers, expected 1 to %d",
+                        (long long)t->n, EIR_MAX_FRAG);
     return true;
 }
 

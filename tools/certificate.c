@@ -17,21 +17,43 @@
 
 /* ---- levels -------------------------------------------------------------------- */
 
-static bool find_device(Op *op, void *user)
+static bool in_host_memory(const Value *v)
+{
+    return !v || !v->type->mem || !strcmp(v->type->mem->name, "DRAM");
+}
+
+/* What only a program at par has: an op, a loop mode, a memory. */
+static bool is_annotated(const Op *op)
+{
+    bool par_op = !strcmp(op_info(op->code)->dialect, "par");
+    if ((par_op && op->code != OP_par_instr) ||
+        strcmp(op_attr_str(op, "mode", "seq"), "seq"))
+        return true;
+    for (unsigned i = 0; i < op->n_results; i++)
+        if (!in_host_memory(op->results[i]))
+            return true;
+    for (unsigned i = 0; op->code == OP_ctl_proc && i < op->blocks[0]->n_args;
+         i++)
+        if (!in_host_memory(op->blocks[0]->args[i].value))
+            return true;
+    return false;
+}
+
+static bool find_annotation(Op *op, void *user)
 {
     bool *found = user;
-    *found = *found || op->code == OP_par_device;
+    *found = *found || is_annotated(op);
     return !*found;
 }
 
 const char *module_level(const Module *m)
 {
-    bool has_device = false;
+    bool annotated = false;
     for (const Op *op = m->body->first; op; op = op->next)
         if (op->code == OP_async_kernel || op->code == OP_host_proc)
             return "async";
-    block_walk(m->body, find_device, &has_device);
-    return has_device ? "par" : "seq";
+    block_walk(m->body, find_annotation, &annotated);
+    return annotated ? "par" : "seq";
 }
 
 /* ---- filling --------------------------------------------------------------------- */

@@ -28,7 +28,8 @@ typedef struct Certificate {
     VEC(CertKernel) kernels;
 } Certificate;
 
-/* "async" with a kernel in it, "par" with a device function, else "seq". */
+/* "async" with a kernel in it; "par" with a loop mode, a memory other than the
+ * host's, or an op of that level; else "seq". */
 const char *module_level(const Module *m);
 
 /* Can this build write one? It needs jansson. */

@@ -27,14 +27,24 @@ static const Value *storage_of(Value *v)
     }
 }
 
+/* What is known of one kernel or procedure: flags by block argument. */
+typedef struct KnownUses {
+    const Op *top;
+    unsigned *flags;
+} KnownUses;
+
+typedef VEC(KnownUses) KnownUsesVec;
+
 typedef struct Uses {
     Run *r;
     Module *m;
     const Op *top;
-    unsigned *flags; /* by block argument of top */
+    unsigned *flags;     /* by block argument of top */
+    KnownUsesVec *known; /* of what was looked at before */
 } Uses;
 
-static void find_uses(Run *r, Module *m, const Op *top, unsigned *flags);
+static unsigned *find_uses(Run *r, Module *m, const Op *top,
+                           KnownUsesVec *known);
 
 static void note_use(Uses *u, Value *v, unsigned flags)
 {
@@ -50,8 +60,7 @@ static void note_call(Uses *u, const Op *op, const char *key)
     if (!callee || callee == u->top)
         return;
     unsigned n = callee->blocks[0]->n_args;
-    unsigned *inner = ARENA_ARRAY(ctx_arena(u->r->ctx), unsigned, n);
-    find_uses(u->r, u->m, callee, inner);
+    const unsigned *inner = find_uses(u->r, u->m, callee, u->known);
     for (unsigned i = 0; i < op->n_operands && i < n; i++) {
         const Operand *o = &op->operands[i];
         if (o->kind == OPND_access)
@@ -78,10 +87,21 @@ static bool use_visit(Op *op, void *user)
     return true;
 }
 
-static void find_uses(Run *r, Module *m, const Op *top, unsigned *flags)
+/* How each parameter of top is used. Each op is looked at once, so that also
+ * procedures that call each other in a circle end. */
+static unsigned *find_uses(Run *r, Module *m, const Op *top,
+                           KnownUsesVec *known)
 {
-    Uses u = { .r = r, .m = m, .top = top, .flags = flags };
+    for (size_t i = 0; i < known->len; i++)
+        if (known->data[i].top == top)
+            return known->data[i].flags;
+    unsigned n = top->blocks[0]->n_args;
+    Uses u = { .r = r, .m = m, .top = top, .known = known };
+    u.flags = ARENA_ARRAY(ctx_arena(r->ctx), unsigned, n);
+    KnownUses k = { top, u.flags };
+    VEC_PUSH(ctx_arena(r->ctx), known, k);
     block_walk(top->blocks[0], use_visit, &u);
+    return u.flags;
 }
 
 static RunUse use_of(unsigned flags)
@@ -271,8 +291,8 @@ ToolStatus run_make_args(Run *r)
     r->seed = (uint64_t)options_int(r->o, "--seed", 0);
     r->n = b->n_args;
     r->args = ARENA_ARRAY(r->o->arena, RunArg, r->n + 1);
-    unsigned *flags = ARENA_ARRAY(r->o->arena, unsigned, r->n + 1);
-    find_uses(r, r->m, r->proc, flags);
+    KnownUsesVec known = { 0 };
+    const unsigned *flags = find_uses(r, r->m, r->proc, &known);
     for (unsigned i = 0; i < r->n; i++) {
         const Value *v = b->args[i].value;
         const char *name =

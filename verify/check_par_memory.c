@@ -209,6 +209,19 @@ static void check_device_alloc(ParCheck *c, Op *op, const Mem *mem)
                      par_text_value(v));
 }
 
+/* The memory of v, which the analysis of device code did not look at; NULL
+ * after an error, or where no library is loaded. */
+static const Mem *known_mem(ParCheck *c, const Op *at, Value *v)
+{
+    const MemRef *ref = v->type->mem;
+    const Mem *mem = pc_mem(c, v);
+    if (mem || !ref || !c->m->lib)
+        return mem;
+    mem = lib_mem(c->m->lib, at->loc, ref);
+    c->ok = c->ok && mem;
+    return mem;
+}
+
 static bool check_alloc(Op *op, void *user)
 {
     ParCheck *c = user;
@@ -220,7 +233,8 @@ static bool check_alloc(Op *op, void *user)
     if (op->code != OP_mem_alloc)
         return true;
     const Value *v = op->results[0];
-    const Mem *mem = pc_mem(c, op->results[0]);
+    const Mem *mem = pc_on_device(op) ? pc_mem(c, op->results[0])
+                                      : known_mem(c, op, op->results[0]);
     if (!mem)
         return true;
     if ((v->type->kind == TK_barrier) != (mem->family == MEMF_barrier)) {
@@ -377,13 +391,13 @@ static bool check_budget(Op *op, void *user)
     return false;
 }
 
-/* A grid constant is copied into the kernel's parameters. */
+/* Memories are known; a grid constant is copied into a kernel's parameters. */
 static void check_params(ParCheck *c)
 {
     const Block *params = c->proc->blocks[0];
     for (unsigned i = 0; i < params->n_args; i++) {
         Value *v = params->args[i].value;
-        const Mem *mem = v ? pc_mem(c, v) : NULL;
+        const Mem *mem = v ? known_mem(c, c->proc, v) : NULL;
         if (mem && mem->family == MEMF_grid_constant)
             check_constant_shape(c, c->proc, v, mem, 0);
     }

@@ -77,11 +77,57 @@ static bool check_calls(Op *op, void *user)
     return true;
 }
 
+/* ---- procedures that reach themselves ----------------------------------- */
+
+typedef struct Reach {
+    const Module *m;
+    const Op *target;
+    VEC(const Op *) seen;
+    bool found;
+} Reach;
+
+static bool follow_call(Op *op, void *user)
+{
+    Reach *r = user;
+    if (op->code != OP_ctl_call)
+        return !r->found;
+    const Op *callee = module_symbol(r->m, op_attr_str(op, "callee", ""));
+    if (!callee)
+        return true;
+    if (callee == r->target)
+        r->found = true;
+    for (size_t i = 0; i < r->seen.len; i++)
+        if (r->seen.data[i] == callee)
+            return !r->found;
+    VEC_PUSH(r->m->arena, &r->seen, callee);
+    for (unsigned i = 0; i < callee->n_blocks && !r->found; i++)
+        block_walk(callee->blocks[i], follow_call, r);
+    return !r->found;
+}
+
+/* A call after which this procedure is called again. */
+static bool check_circle(Op *op, void *user)
+{
+    SeqCheck *c = user;
+    if (op->code != OP_ctl_call)
+        return true;
+    Reach r = { .m = c->m, .target = c->proc };
+    follow_call(op, &r);
+    const char *name = op_attr_str(c->proc, "name", "_");
+    if (r.found)
+        sc_error(c, op, "recursion",
+                 "%s calls itself, through this call of %s; a procedure calls "
+                 "only what does not call it",
+                 name, op_attr_str(op, "callee", "_"));
+    return !r.found;
+}
+
 CheckResult check_seq(Ctx *ctx, Module *m, Op *proc, Prover *prover)
 {
     SeqCheck c = {
         .ctx = ctx, .m = m, .proc = proc, .prover = prover, .ok = true
     };
+    op_walk(proc, check_circle, &c);
     check_seq_types(&c);
     check_seq_bounds(&c, proc, &(BoundsScope){ 0 });
     op_walk(proc, check_calls, &c);

@@ -109,6 +109,41 @@ static void check_instr(SeqCheck *c, const Op *op)
         check_instr_arg(c, op, in, i);
 }
 
+/* One run of memory: points, an interval, then whole dimensions. */
+static bool is_one_run(const Access *a)
+{
+    bool begun = false;
+    for (unsigned i = 0; i < a->rank; i++) {
+        const AccessDim *d = &a->dims[i];
+        int64_t lo;
+        bool interval = d->kind == DIM_interval;
+        bool whole = interval && affine_is_const(d->lo, &lo) && lo == 0 &&
+                     d->len == a->base->shape[i];
+        if (begun && !whole)
+            return false;
+        begun = begun || interval;
+    }
+    return true;
+}
+
+static void check_dense(SeqCheck *c, const Op *op, const char *name,
+                        const Value *param, const Access *a)
+{
+    if (value_root(a->base) != a->base)
+        sc_error(c, op, "type",
+                 "argument %s of %s: expected a tensor, found the window %s",
+                 par_text_value(param), name, par_text_value(a->base));
+    else if (!is_one_run(a)) {
+        Diag *d =
+            sc_error(c, op, "type",
+                     "argument %s of %s: expected a dense tensor, found "
+                     "%s, which leaves gaps",
+                     par_text_value(param), name, par_text_access(c->m, a));
+        diag_fix(c->ctx, d, "make the parameter a window: %s: [%s][..]",
+                 par_text_value(param), scalar_type_name(param->type->elem));
+    }
+}
+
 static void check_call(SeqCheck *c, const Op *op)
 {
     const char *name = op_attr_str(op, "callee", "");
@@ -123,13 +158,8 @@ static void check_call(SeqCheck *c, const Op *op)
             continue;
         check_element(c, op, name, par_text_value(v), v->type->elem,
                       o->u.access);
-        if (v->type->kind == TK_tensor && v->type->rank &&
-            value_root(o->u.access->base) != o->u.access->base)
-            sc_error(c, op, "type",
-                     "argument %s of %s: expected a tensor, "
-                     "found the window %s",
-                     par_text_value(v), name,
-                     par_text_value(o->u.access->base));
+        if (v->type->kind == TK_tensor && v->type->rank)
+            check_dense(c, op, name, v, o->u.access);
     }
 }
 

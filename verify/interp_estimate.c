@@ -9,6 +9,13 @@
 /* What a trip of a native nest costs beside a plainly interpreted op. */
 #define NATIVE_TRIP 0.02
 
+/* Calls are followed so deep: a procedure that calls itself has an estimate
+ * too, and running it says what is wrong. Where there are more ops to look at
+ * than that, it is a lot of work. */
+#define MAX_CALL_DEPTH 64
+#define MAX_OPS 1000000
+#define A_LOT 1e30
+
 static bool known_value(const struct Env *env, const Atom *atom, int64_t *out)
 {
     const int64_t *vars = env->user;
@@ -60,6 +67,7 @@ typedef struct Estimate {
     Module *m;
     int64_t *vars;
     Arena *arena;
+    unsigned call_depth, n_ops;
 } Estimate;
 
 static double block_work(Estimate *es, Module *m, int64_t *vars,
@@ -85,11 +93,22 @@ static double loop_work(Estimate *es, Module *m, int64_t *vars, const Op *op)
     return 10.0 + NATIVE_TRIP * trips;
 }
 
+static double callee_work(Estimate *es, Module *m, int64_t *vars,
+                          const Op *callee)
+{
+    if (es->call_depth == MAX_CALL_DEPTH)
+        return 1.0;
+    es->call_depth++;
+    double work = block_work(es, m, vars, callee->blocks[0]);
+    es->call_depth--;
+    return work;
+}
+
 static double call_work(Estimate *es, Module *m, int64_t *vars, const Op *op)
 {
     if (op->code == OP_ctl_call) {
         const Op *callee = module_symbol(m, op_attr_str(op, "callee", ""));
-        return callee ? block_work(es, m, vars, callee->blocks[0]) : 1.0;
+        return callee ? callee_work(es, m, vars, callee) : 1.0;
     }
     const Instr *in = op_instr(m, op);
     if (!in)
@@ -103,6 +122,8 @@ static double block_work(Estimate *es, Module *m, int64_t *vars, const Block *b)
 {
     double sum = 0.0;
     for (const Op *op = b->first; op; op = op->next) {
+        if (es->n_ops++ > MAX_OPS)
+            return A_LOT;
         if (op->code == OP_ctl_for)
             sum += loop_work(es, m, vars, op);
         else if (op->code == OP_ctl_call || op->code == OP_par_instr)

@@ -171,17 +171,25 @@ static int64_t obj_bytes(const MemObj *o)
     return n;
 }
 
+/* Is the object within the kernel's shared memory? */
+static bool obj_fits(const Prepare *p, const MemObj *o)
+{
+    return o->offset >= 0 && o->offset <= p->k->smem_bytes &&
+           obj_bytes(o) <= p->k->smem_bytes - o->offset;
+}
+
 static void prepare_alloc(Prepare *p, const Op *op)
 {
     const Value *v = op->results[0];
+    bool shared = op_attr(op, "offset") || op_attr(op, "derived.offset");
     int64_t offset =
         op_attr_int(op, "offset", op_attr_int(op, "derived.offset", -1));
-    MemObj *o = new_obj(p, v, offset >= 0 ? SPACE_shared : SPACE_local);
+    MemObj *o = new_obj(p, v, shared ? SPACE_shared : SPACE_local);
     if (!const_extents(p, op, v, o) || o->space == SPACE_local)
         return;
     o->offset = offset;
     o->swizzle = swizzle_mask(mem_swizzle(p->k, v->type->mem));
-    if (offset + obj_bytes(o) > p->k->smem_bytes)
+    if (!obj_fits(p, o))
         prepare_fail(p, op, "the object leaves the kernel's shared memory");
 }
 
@@ -194,8 +202,7 @@ static void prepare_mbarriers(Prepare *p, const Op *op)
     o->count = op_attr_int(op, "count", 0);
     if (!const_extents(p, op, v, o))
         return;
-    if (o->offset < 0 || o->offset % 8 || o->count < 1 ||
-        o->offset + obj_bytes(o) > p->k->smem_bytes)
+    if (o->offset % 8 || o->count < 1 || !obj_fits(p, o))
         prepare_fail(p, op,
                      "an mbarrier array needs an offset that is a "
                      "multiple of 8, room in shared memory, and a "
