@@ -90,3 +90,6 @@ config.substitutions.append(
     ("%examples", os.path.join(config.exo_source_dir, "test", "examples")))
 config.substitutions.append(
     ("%lib", os.path.join(config.exo_source_dir, "lib")))
+config.substitutions.append(
+    ("%stub_driver", os.path.join(config.exo_binary_dir, "test", "stub",
+                                  "libcuda.so.1")))
