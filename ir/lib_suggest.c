@@ -6,6 +6,32 @@
 
 enum { LONGEST = 64 };
 
+/* Names that Exo-GPU once had, and what says the same now. */
+static const struct {
+    const char *old, *now;
+} old_names[] = {
+    { "CudaCommitGroup",
+      "Sm80_CommitGroup, Sm90_TmaCommitGroup or Sm90_WgmmaCommitGroup" },
+    { "Sm90_RmemMatrixD", "Sm90_TkRmemTileD(N)" },
+    { "Sm90_mma_async_tf32", "Sm90_tk_mma_row_col with f32 operands" },
+    { "Sm90_zero_scale_d_f32", "Sm90_tk_zero_scale_d" },
+    { "Sm90_multicast_copy_tensor_to_smem_swizzled_2f32",
+      "Sm90_tma_load_multicast_2d" },
+    { "Sm90_copy_tensor_to_smem_swizzled_2f32", "Sm90_tma_load_2d" },
+    { "Sm90_copy_tensor_to_gmem_linear_2f32", "Sm90_tma_store_2d" },
+    { "Sm90_reduce_tensor_to_gmem_linear_2f32", "Sm90_tma_reduce_add_2d" },
+    { "Sm90_mma_store_d_col_major_tf32",
+      "cuda_tk_store_rs_inner_cols_32 and Sm90_tma_store_2d" },
+};
+
+static const char *new_name(const char *name)
+{
+    for (size_t i = 0; i < sizeof old_names / sizeof *old_names; i++)
+        if (strcmp(old_names[i].old, name) == 0)
+            return old_names[i].now;
+    return NULL;
+}
+
 static unsigned least(unsigned a, unsigned b)
 {
     return a < b ? a : b;
@@ -55,8 +81,11 @@ const char *lib_suggest(const Lib *lib, AstDeclKind kind, const char *name)
 void lib_fix_name(const Lib *lib, Diag *d, AstDeclKind kind, const char *name,
                   const char *otherwise)
 {
-    const char *near = lib_suggest(lib, kind, name);
-    if (near)
+    const char *near = lib ? lib_suggest(lib, kind, name) : NULL;
+    const char *now = lib ? new_name(name) : NULL;
+    if (now)
+        diag_fix(lib->ctx, d, "that is an older name: use %s", now);
+    else if (near)
         diag_fix(lib->ctx, d, "did you mean %s?", near);
     else if (lib)
         diag_fix(lib->ctx, d, "%s", otherwise);

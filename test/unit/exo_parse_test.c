@@ -548,6 +548,13 @@ Test(exo_parse, misspelled_entries_are_named)
           "cuda_warp" },
         { "def f(x: f32[4] @ CudaGmemLinear):\n    Sm90_tma_laod_2d(x)",
           "Sm90_tma_load_2d" },
+        { "def f(x: f32[4]):\n    Sm90_zero_scale_d_f32(x)",
+          "older name: use Sm90_tk_zero_scale_d" },
+        { "def f(x: f32[4]):\n"
+          "    with CudaDeviceFunction(32):\n"
+          "        for t in cuda_tasks(0, 1):\n"
+          "            b: barrier @ CudaCommitGroup",
+          "Sm80_CommitGroup, Sm90_TmaCommitGroup" },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         Ctx *ctx = ctx_new();

@@ -232,6 +232,22 @@ static const Row instr_rows[] = {
     {                                                                        \
         "cudaMemsetAsync0_" n "d", "dst=f32", "dst=4", "kind type"           \
     }
+#define OLD_COPY(n)                                                           \
+    { "cudaMemcpyAsync_htod_" n, "", "T=f32", "no template argument 'T'" },   \
+        { "cudaMemcpyAsync_dtoh_" n, "", "n=1", "no template argument 'n'" }, \
+    {                                                                         \
+        "cudaMemsetAsync0_" n, "", "dst=f32", "no template argument 'dst'"    \
+    }
+    OLD_COPY("1f32"),
+    OLD_COPY("2f32"),
+    OLD_COPY("3f32"),
+    OLD_COPY("4f32"),
+    OLD_COPY("5f32"),
+    OLD_COPY("1i32"),
+    OLD_COPY("2i32"),
+    OLD_COPY("3i32"),
+    OLD_COPY("4i32"),
+    OLD_COPY("5i32"),
     COPY("1"),
     COPY("2"),
     COPY("3"),
