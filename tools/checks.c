@@ -5,6 +5,7 @@
 
 #include "tools/input.h"
 #include "verify/check.h"
+#include "verify/check_async.h"
 #include "verify/check_par.h"
 #include "verify/check_seq.h"
 #include "verify/sync_check.h"
@@ -77,10 +78,24 @@ static void run_sync_check(PassCtx *pc, Module *m, void *user)
         }
 }
 
+static void run_check_async(PassCtx *pc, Module *m, void *user)
+{
+    for (Op *op = m->body->first; op; op = op->next) {
+        CheckResult r[ASYNC_PARTS];
+        if (op->code != OP_host_proc ||
+            (user && strcmp(op_attr_str(op, "name", ""), user) != 0))
+            continue;
+        check_async(pc->ctx, m, op, NULL, pc->prover, r);
+        for (int i = 0; i < ASYNC_PARTS; i++)
+            report(pc, &r[i]);
+    }
+}
+
 static const PassCheck checks[] = {
     { "check-seq", run_check_seq, NULL },
     { "check-par", run_check_par, NULL },
     { "sync-check", run_sync_check, NULL },
+    { "check-async", run_check_async, NULL },
 };
 enum { CHECK_COUNT = sizeof checks / sizeof *checks };
 

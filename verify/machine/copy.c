@@ -26,6 +26,7 @@ Effect *effect_new(Machine *mc, EffectKind kind, Warp *w, const Op *op,
     e->warp = w;
     e->lanes = lanes;
     e->bar_at = -1;
+    e->turn = MACHINE_NO_TURN;
     e->priority = machine_random(mc);
     StrBuf at = { 0 };
     print_iterators(&at, w);
@@ -114,12 +115,29 @@ static bool step(Machine *mc, Effect *e)
         return cp_async_step(mc, e);
     case EFFECT_cp_arrive: {
         Warp *w = e->warp;
-        bool ok = mbar_arrive(mc, w, e->lanes, e->op, w->cta, e->bar_at);
+        bool ok = mbar_arrive(mc, w, e->lanes, e->op, w->cta, e->bar_at,
+                              e->turn);
         effect_finish(mc, e);
         return ok;
     }
     }
     return false;
+}
+
+void engine_event(Machine *mc, const Effect *e, const Cta *cta, int64_t at,
+                  int64_t n, bool write)
+{
+    MachineEvent ev = { .kind = write ? MEV_write : MEV_read,
+                        .op = e->op,
+                        .effect = e->number,
+                        .cta = cta->rank,
+                        .offset = at,
+                        .length = n,
+                        .bar = e->bar_at,
+                        .async_proxy = true,
+                        .agent =
+                            warp_agent(e->warp, effect_agent(e), e->lanes) };
+    machine_emit(mc, &ev);
 }
 
 bool effect_step(Machine *mc, Effect *e)
@@ -229,6 +247,23 @@ static bool resolve_targets(Warp *w, const Op *op, Effect *e)
     return true;
 }
 
+/* Tells where a load that was started will end. */
+static void target_events(Machine *mc, const Effect *e)
+{
+    for (unsigned i = 0; i < e->n_targets; i++) {
+        MachineEvent ev = { .kind = MEV_target,
+                            .op = e->op,
+                            .effect = e->number,
+                            .cta = e->targets[i],
+                            .offset = e->bar_at,
+                            .turn = e->turn,
+                            .length =
+                                box_elements(e->map) * e->map->elem_bytes,
+                            .agent = warp_agent(e->warp, AGENT_warp, e->lanes) };
+        machine_emit(mc, &ev);
+    }
+}
+
 Step exec_copy(Warp *w, const Op *op, uint32_t mask)
 {
     unsigned lane = (unsigned)__builtin_ctz(mask);
@@ -250,11 +285,12 @@ Step exec_copy(Warp *w, const Op *op, uint32_t mask)
         e->add = op->code == OP_async_bulk_tensor_reduce;
         return STEP_next;
     }
-    return mbar_offset(w, op, op->operands[2].u.access, lane, &e->bar_at,
-                       NULL) &&
-                   resolve_targets(w, op, e)
-               ? STEP_next
-               : STEP_failed;
+    if (!mbar_offset(w, op, op->operands[2].u.access, lane, &e->bar_at,
+                     &e->turn) ||
+        !resolve_targets(w, op, e))
+        return STEP_failed;
+    target_events(w->machine, e);
+    return STEP_next;
 }
 
 /* ---- the engine's steps -------------------------------------------------- */
@@ -291,21 +327,7 @@ static void global_event(Machine *mc, const Effect *e, int64_t at, bool write)
                         .tensor = e->map->view.tensor,
                         .offset = at,
                         .length = 1,
-                        .async_proxy = true,
-                        .agent = warp_agent(e->warp, AGENT_copy, e->lanes) };
-    machine_emit(mc, &ev);
-}
-
-static void shared_event(Machine *mc, const Effect *e, const Cta *cta,
-                         int64_t bytes, bool write)
-{
-    MachineEventKind kind = write ? MEV_write : MEV_read;
-    MachineEvent ev = { .kind = kind,
-                        .op = e->op,
-                        .effect = e->number,
-                        .cta = cta->rank,
-                        .offset = e->shared_at,
-                        .length = bytes,
+                        .bar = e->bar_at,
                         .async_proxy = true,
                         .agent = warp_agent(e->warp, AGENT_copy, e->lanes) };
     machine_emit(mc, &ev);
@@ -361,6 +383,23 @@ static int64_t box_bytes(const Effect *e)
     return box_elements(e->map) * e->map->elem_bytes;
 }
 
+/* The box's bytes where they are: whole rows of 128 bytes hold the same bytes
+ * with and without the swizzle. */
+static void box_event(Machine *mc, const Effect *e, const Cta *cta,
+                      int64_t total, bool write)
+{
+    if (!(mc->wants >> (write ? MEV_write : MEV_read) & 1))
+        return;
+    if (!e->map->box_swizzle || total % 128 == 0) {
+        engine_event(mc, e, cta, e->shared_at, total, write);
+        return;
+    }
+    for (int64_t i = 0; i < total; i += 16)
+        engine_event(mc, e, cta,
+                     shared_address(e->map->box_swizzle, e->shared_at + i),
+                     total - i < 16 ? total - i : 16, write);
+}
+
 /* Moves the box's bytes between data and shared memory, chunk by chunk. */
 static bool move_shared(Machine *mc, Effect *e, Cta *cta, bool write)
 {
@@ -383,7 +422,7 @@ static bool move_shared(Machine *mc, Effect *e, Cta *cta, bool write)
                                 (long long)at, cta->rank);
         memcpy(e->data + i, cta->smem + at, n);
     }
-    shared_event(mc, e, cta, total, write);
+    box_event(mc, e, cta, total, write);
     return true;
 }
 
@@ -415,7 +454,8 @@ static bool load_step(Machine *mc, Effect *e)
                             "proxy",
                             cta->rank);
     if (!move_shared(mc, e, cta, true) ||
-        !mbar_bytes(mc, e->warp, e->op, cta, e->bar_at, -box_bytes(e)))
+        !mbar_bytes(mc, e->warp, e->lanes, e->op, cta, e->bar_at,
+                    -box_bytes(e), e->turn))
         return false;
     if (!e->n_targets)
         effect_finish(mc, e);

@@ -200,6 +200,14 @@ static bool gather_register(Warp *w, const struct LaneCall *c, CallArg *a)
     return true;
 }
 
+static uint32_t group_mask(LaneGroup g)
+{
+    uint32_t mask = 0;
+    for (unsigned i = 0; i < g.threads; i++)
+        mask |= 1u << (g.lane + i * g.pitch);
+    return mask;
+}
+
 /* ---- memory -------------------------------------------------------------- */
 
 static bool element_place(Warp *w, const struct LaneCall *c, const CallArg *a,
@@ -226,7 +234,7 @@ static bool gather_memory(Warp *w, const struct LaneCall *c, CallArg *a)
         if (!place_read(w, a->op, &p, c->group.lane, &x))
             return false;
         tensor_set(a->temp, e, x);
-        place_event(w, a->op, &p, 1u << c->group.lane, false);
+        place_event(w, a->op, &p, group_mask(c->group), false);
     }
     return true;
 }
@@ -240,7 +248,7 @@ static bool scatter_memory(Warp *w, const struct LaneCall *c, const CallArg *a)
         if (!element_place(w, c, a, e, &p))
             return false;
         place_write(w, &p, tensor_get(a->temp, e));
-        place_event(w, a->op, &p, 1u << c->group.lane, true);
+        place_event(w, a->op, &p, group_mask(c->group), true);
     }
     return true;
 }
@@ -414,14 +422,6 @@ static bool unit_lanes(const Instr *in, LaneGroup *out)
     out->threads = (unsigned)n;
     return n >= 1 && n <= WARP_LANES && WARP_LANES % n == 0 &&
            out->pitch >= 1 && WARP_LANES % (n * out->pitch) == 0;
-}
-
-static uint32_t group_mask(LaneGroup g)
-{
-    uint32_t mask = 0;
-    for (unsigned i = 0; i < g.threads; i++)
-        mask |= 1u << (g.lane + i * g.pitch);
-    return mask;
 }
 
 /* Runs the instruction for each group of lanes of the mask. */

@@ -42,6 +42,12 @@ static void add_lanes(StrBuf *out, uint32_t lanes)
         strbuf_addf(out, ", lane = %u", first);
 }
 
+const char *machine_class(const Machine *mc, const Op *op, const char *code)
+{
+    const MachineOptions *o = mc->options;
+    return o->classify ? o->classify(o->classify_user, op, code) : code;
+}
+
 bool machine_fail(Machine *mc, const Warp *w, uint32_t lanes, const Op *op,
                   const char *code, const char *fmt, ...)
 {
@@ -51,8 +57,11 @@ bool machine_fail(Machine *mc, const Warp *w, uint32_t lanes, const Op *op,
     strbuf_vaddf(&text, fmt, ap);
     va_end(ap);
     print_op_name(&name, op);
-    Diag *d = diag_error(mc->ctx, op->loc, code, "'%s': %s", strbuf_text(&name),
-                         strbuf_text(&text));
+    const char *class = machine_class(mc, op, code);
+    bool plain = !strcmp(class, code);
+    Diag *d = diag_error(mc->ctx, op->loc, class, "'%s': %s%s%s",
+                         strbuf_text(&name), plain ? "" : class,
+                         plain ? "" : ": ", strbuf_text(&text));
     if (w) {
         strbuf_addf(&at, "cluster = %u, cta = %u, warp = %u", w->cluster->index,
                     w->cta->rank, w->index);
@@ -224,6 +233,10 @@ static bool launch(Module *m, const Op *kernel, const LaunchArg *args,
     mc.k = kernel_prepare(m, mc.arena, kernel, args, n);
     bool ok = mc.k != NULL && check_room(&mc);
     if (ok) {
+        MachineEvent e = { .kind = MEV_launch,
+                           .op = kernel,
+                           .length = mc.n_clusters };
+        machine_emit(&mc, &e);
         make_clusters(&mc, values, n);
         ok = machine_schedule(&mc) && !mc.failed;
     }

@@ -30,6 +30,8 @@ typedef struct MachineAgent {
     uint32_t lanes;
 } MachineAgent;
 
+#define MACHINE_NO_TURN INT64_MIN
+
 typedef enum MachineEventKind {
     MEV_read,
     MEV_write,   /* memory: see below */
@@ -42,7 +44,20 @@ typedef enum MachineEventKind {
     MEV_wait,    /* a warp starts to wait at op */
     MEV_wake,    /* .. and goes on */
     MEV_role,    /* a warp enters a role: why is its name */
-    MEV_exit     /* a warp's kernel ends */
+    MEV_exit,    /* a warp's kernel ends */
+    MEV_launch, /* a kernel (op) begins on `length` clusters */
+    MEV_init,   /* an mbarrier was initialised: cta, offset, length: count */
+    MEV_arrive, /* one arrival on an mbarrier: cta, offset, phase; effect: of
+                   the cp.async arrival that made it, or 0 */
+    MEV_expect, /* the phase waits for `length` more bytes */
+    MEV_deliver, /* a copy (effect) counted `length` bytes in the phase */
+    MEV_target, /* a copy (effect) was started that will write to `cta` and
+                   count `length` bytes on the mbarrier at offset */
+    MEV_pass,   /* lanes go on after a wait: they saw this phase complete */
+    MEV_meet,   /* a warp comes to named barrier `offset` for `length` threads,
+                   in generation `phase` */
+    MEV_step    /* a warp is past an op that synchronises: op, lanes; of a
+                   named or the cluster barrier: offset, phase */
 } MachineEventKind;
 
 /* What carries order between agents. */
@@ -60,12 +75,16 @@ typedef struct MachineEvent {
     const Op *op;
     MachineAgent agent;
     /* read, write: shared bytes of CTA `cta` of agent.cluster when tensor is
-     * NULL, else elements of a global tensor. */
+     * NULL (where they are, behind the swizzle), else elements of a global
+     * tensor. */
     const Tensor *tensor;
     unsigned cta;
     int64_t offset, length;
     bool async_proxy;
     int64_t phase;
+    int64_t turn; /* arrive, expect, target, pass: the phase that the ring
+                     means; MACHINE_NO_TURN without one */
+    int64_t bar; /* write by a load: offset of the mbarrier that counts it */
     uint64_t effect;
     MachineSync sync; /* release, acquire */
     const char *why;  /* role: its name */
@@ -81,6 +100,9 @@ typedef struct MachineOptions {
     int64_t clusters; /* how many run at once; 0: 1 */
     bool canonical;   /* engines as late as allowed, warps in turn */
     uint64_t seed;    /* otherwise: of the random schedule */
+    /* The class of a fault by its code, or NULL: codes as they are. */
+    const char *(*classify)(void *user, const Op *op, const char *code);
+    void *classify_user;
     unsigned n_observers;
     MachineObserver *const *observers;
 } MachineOptions;

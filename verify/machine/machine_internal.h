@@ -233,6 +233,7 @@ struct Effect {
     unsigned n_targets;
     unsigned *targets; /* CTA ranks still to be written */
     int64_t bar_at;    /* offset of the mbarrier; -1: none */
+    int64_t turn;      /* .. and the phase that its ring means */
     unsigned char *data, *data_written;
     double *values;
     bool add;
@@ -295,12 +296,17 @@ struct Machine {
 /* A diagnostic at op: "'async.x': ..", with the warp's place as witness. */
 bool machine_fail(Machine *mc, const Warp *w, uint32_t lanes, const Op *op,
                   const char *code, const char *fmt, ...) EXO_PRINTF(6, 7);
+/* The code of a fault as whoever runs the machine wants it. */
+const char *machine_class(const Machine *mc, const Op *op, const char *code);
 void machine_emit(Machine *mc, MachineEvent *e);
 /* A release or acquire of a sync object by an agent of w. */
 void emit_order(Machine *mc, MachineEventKind kind, const Warp *w,
                 MachineAgentKind agent, uint32_t lanes, const Op *op,
                 MachineSync sync, unsigned cta, int64_t offset, int64_t phase);
 MachineAgent warp_agent(const Warp *w, MachineAgentKind kind, uint32_t lanes);
+/* Bytes [at, at + n) of cta's shared memory were touched by an engine. */
+void engine_event(Machine *mc, const Effect *e, const Cta *cta, int64_t at,
+                  int64_t n, bool write);
 uint64_t machine_random(Machine *mc);
 /* `, k = 3` for each loop that the warp is in. */
 void print_iterators(StrBuf *out, const Warp *w);
@@ -317,9 +323,9 @@ bool warp_index(Warp *w, const Op *op, const Affine *e, unsigned lane,
 bool warp_cond(Warp *w, const Op *op, const Cond *c, unsigned lane, bool *out);
 bool cond_varies(const Kernel *k, const Cond *c);
 /* The object and the index of the access's first element (ring slots put in);
- * parity receives that of the ring dimension, when there is one. */
+ * turn receives how often the ring was filled before, when there is one. */
 const MemObj *warp_access(Warp *w, const Op *op, const Access *a, unsigned lane,
-                          int64_t *index, int64_t *parity);
+                          int64_t *index, int64_t *turn);
 bool place_at(Warp *w, const Op *op, const MemObj *obj, const int64_t *index,
               unsigned lane, Place *out);
 bool place_read(Warp *w, const Op *op, const Place *p, unsigned lane,
@@ -359,13 +365,13 @@ Step exec_instr(Warp *w, const Op *op, uint32_t mask);
  * attribute), *n the number of entries; NULL and a diagnostic when there is no
  * such CTA. */
 Cta *xor_target(Warp *w, const Op *op, unsigned i, unsigned *n);
-/* The byte offset of the mbarrier that an access means. */
+/* The byte offset of the mbarrier that an access means, and its ring's turn. */
 bool mbar_offset(Warp *w, const Op *op, const Access *a, unsigned lane,
-                 int64_t *offset, int64_t *parity);
+                 int64_t *offset, int64_t *turn);
 bool mbar_arrive(Machine *mc, const Warp *w, uint32_t lanes, const Op *op,
-                 Cta *cta, int64_t offset);
-bool mbar_bytes(Machine *mc, const Warp *w, const Op *op, Cta *cta,
-                int64_t offset, int64_t bytes);
+                 Cta *cta, int64_t offset, int64_t turn);
+bool mbar_bytes(Machine *mc, const Warp *w, uint32_t lanes, const Op *op,
+                Cta *cta, int64_t offset, int64_t bytes, int64_t turn);
 
 Effect *effect_new(Machine *mc, EffectKind kind, Warp *w, const Op *op,
                    uint32_t lanes);

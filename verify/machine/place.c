@@ -118,21 +118,21 @@ static int64_t floor_div(int64_t a, int64_t b)
 }
 
 static bool ring_index(Warp *w, const AccessDim *d, int64_t *index,
-                       int64_t *parity)
+                       int64_t *turn)
 {
     int64_t depth = d->ring->type->n;
     int64_t p = w->vals[d->ring->id].position + d->delta;
     if (depth < 1)
         return false;
-    int64_t turn = floor_div(p, depth);
-    *index = p - turn * depth;
-    if (parity)
-        *parity = turn & 1;
+    int64_t round = floor_div(p, depth);
+    *index = p - round * depth;
+    if (turn)
+        *turn = round;
     return true;
 }
 
 const MemObj *warp_access(Warp *w, const Op *op, const Access *a, unsigned lane,
-                          int64_t *index, int64_t *parity)
+                          int64_t *index, int64_t *turn)
 {
     a = kernel_access(w->machine->k, a);
     const MemObj *o = w->machine->k->objs[a->base->id];
@@ -150,7 +150,7 @@ const MemObj *warp_access(Warp *w, const Op *op, const Access *a, unsigned lane,
         if (dim->kind != DIM_ring) {
             if (!warp_index(w, op, dim->lo, lane, &index[d]))
                 return NULL;
-        } else if (!ring_index(w, dim, &index[d], parity)) {
+        } else if (!ring_index(w, dim, &index[d], turn)) {
             machine_fail(w->machine, w, 1u << lane, op, "machine",
                          "a ring without a depth");
             return NULL;
@@ -258,6 +258,10 @@ void place_event(Warp *w, const Op *op, const Place *p, uint32_t lanes,
                        .offset = p->at,
                        .length = p->tensor ? 1 : p->obj->elem_bytes,
                        .agent = warp_agent(w, AGENT_warp, lanes) };
+    if (w->machine->stepping) {
+        e.effect = w->machine->stepping->number;
+        e.agent.kind = AGENT_cp_async;
+    }
     machine_emit(w->machine, &e);
 }
 

@@ -12,6 +12,8 @@
 
 #include "ir/values.h"
 
+#include <string.h>
+
 /* ---- deadlock ------------------------------------------------------------ */
 
 static void describe_mbar(StrBuf *out, const Wait *x)
@@ -87,9 +89,12 @@ static void note_waiters(Machine *mc, Diag *d, const Cta *cta)
 
 static bool fail_deadlock(Machine *mc)
 {
-    Diag *d = diag_error(mc->ctx, mc->k->op->loc, "deadlock",
-                         "deadlock in kernel '%s': no warp can go on and no "
-                         "copy or wgmma is under way",
+    const char *class = machine_class(mc, mc->k->op, "deadlock");
+    bool plain = !strcmp(class, "deadlock");
+    Diag *d = diag_error(mc->ctx, mc->k->op->loc, class,
+                         "%s%sdeadlock in kernel '%s': no warp can go on and "
+                         "no copy or wgmma is under way",
+                         plain ? "" : class, plain ? "" : ": ",
                          op_attr_str(mc->k->op, "name", "?"));
     mc->failed = true;
     for (unsigned c = 0; c < mc->n_clusters; c++)

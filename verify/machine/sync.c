@@ -66,12 +66,29 @@ static bool fail_arrivals(Machine *mc, const Warp *w, const Op *op,
     return false;
 }
 
+static void mbar_event(Machine *mc, const Warp *w, MachineEventKind kind,
+                       uint32_t lanes, const Op *op, const Cta *cta,
+                       int64_t offset, int64_t length, int64_t turn)
+{
+    MachineEvent e = { .kind = kind,
+                       .turn = turn,
+                       .op = op,
+                       .cta = cta->rank,
+                       .offset = offset,
+                       .length = length,
+                       .phase = cta->bars[offset / 8].phase,
+                       .effect = mc->stepping ? mc->stepping->number : 0,
+                       .agent = warp_agent(w, AGENT_warp, lanes) };
+    machine_emit(mc, &e);
+}
+
 bool mbar_arrive(Machine *mc, const Warp *w, uint32_t lanes, const Op *op,
-                 Cta *cta, int64_t offset)
+                 Cta *cta, int64_t offset, int64_t turn)
 {
     Mbar *b = mbar_at(mc, w, op, cta, offset);
     if (!b)
         return false;
+    mbar_event(mc, w, MEV_arrive, lanes, op, cta, offset, 1, turn);
     if (!b->pending)
         return fail_arrivals(mc, w, op, cta, b);
     emit_order(mc, MEV_release, w, AGENT_warp, lanes, op, SYNC_mbarrier,
@@ -81,12 +98,14 @@ bool mbar_arrive(Machine *mc, const Warp *w, uint32_t lanes, const Op *op,
     return true;
 }
 
-bool mbar_bytes(Machine *mc, const Warp *w, const Op *op, Cta *cta,
-                int64_t offset, int64_t bytes)
+bool mbar_bytes(Machine *mc, const Warp *w, uint32_t lanes, const Op *op,
+                Cta *cta, int64_t offset, int64_t bytes, int64_t turn)
 {
     Mbar *b = mbar_at(mc, w, op, cta, offset);
     if (!b)
         return false;
+    mbar_event(mc, w, bytes < 0 ? MEV_deliver : MEV_expect, lanes, op, cta,
+               offset, bytes < 0 ? -bytes : bytes, turn);
     b->bytes += bytes;
     if (b->bytes < -(1 << 20) || b->bytes >= 1 << 20)
         return machine_fail(mc, w, 0, op, "mbarrier",
@@ -101,12 +120,12 @@ bool mbar_bytes(Machine *mc, const Warp *w, const Op *op, Cta *cta,
     return true;
 }
 
-/* The byte offset of the mbarrier that an access means. */
+/* The byte offset of the mbarrier that an access means, and its ring's turn. */
 bool mbar_offset(Warp *w, const Op *op, const Access *a, unsigned lane,
-                 int64_t *offset, int64_t *parity)
+                 int64_t *offset, int64_t *turn)
 {
     int64_t index[TENSOR_MAX_RANK], at = 0;
-    const MemObj *o = warp_access(w, op, a, lane, index, parity);
+    const MemObj *o = warp_access(w, op, a, lane, index, turn);
     if (!o)
         return false;
     if (o->space != SPACE_mbarrier)
@@ -135,45 +154,74 @@ static Step exec_mbar_init(Warp *w, const Op *op, uint32_t mask)
     int64_t n = 1;
     for (unsigned d = 0; d < o->rank; d++)
         n *= o->extent[d];
-    for (int64_t i = 0; i < n; i++)
+    for (int64_t i = 0; i < n; i++) {
         w->cta->bars[o->offset / 8 + i] = (Mbar){ .count = o->count,
                                                   .pending = o->count,
                                                   .ready = true,
                                                   .array = o->value,
                                                   .element = i };
+        mbar_event(w->machine, w, MEV_init, mask, op, w->cta,
+                   o->offset + 8 * i, o->count, MACHINE_NO_TURN);
+    }
     w->cta->fences_due = true;
     return STEP_next;
+}
+
+static void pass_event(Warp *w, const Op *op, uint32_t lanes, int64_t offset,
+                       int64_t turn)
+{
+    MachineEvent e = { .kind = MEV_pass,
+                       .op = op,
+                       .cta = w->cta->rank,
+                       .offset = offset,
+                       .phase = w->cta->bars[offset / 8].phase - 1,
+                       .turn = turn,
+                       .agent = warp_agent(w, AGENT_warp, lanes) };
+    machine_emit(w->machine, &e);
+    emit_order(w->machine, MEV_acquire, w, AGENT_warp, lanes, op, SYNC_mbarrier,
+               w->cta->rank, offset, e.phase);
+}
+
+/* The object that a lane waits for, or NULL after a diagnostic. */
+static Mbar *waited(Warp *w, const Op *op, unsigned lane, uint32_t mask,
+                    int64_t *offset, int64_t *turn)
+{
+    *offset = 0;
+    *turn = MACHINE_NO_TURN;
+    if (!mbar_offset(w, op, op->operands[0].u.access, lane, offset, turn))
+        return NULL;
+    Mbar *b = mbar_at(w->machine, w, op, w->cta, *offset);
+    if (b && *turn == MACHINE_NO_TURN) {
+        machine_fail(w->machine, w, mask, op, "mbarrier",
+                     "waits without a ring to take the parity from");
+        return NULL;
+    }
+    return b;
 }
 
 static Step exec_mbar_wait(Warp *w, const Op *op, uint32_t mask)
 {
     const Access *a = op->operands[0].u.access;
     bool varies = access_varies(w->machine->k, kernel_access(w->machine->k, a));
-    FOR_LANES(l, mask)
-    {
-        int64_t offset = 0, parity = -1;
-        if (!mbar_offset(w, op, a, l, &offset, &parity))
-            return STEP_failed;
-        Mbar *b = mbar_at(w->machine, w, op, w->cta, offset);
-        if (!b)
-            return STEP_failed;
-        if (parity < 0) {
-            machine_fail(w->machine, w, mask, op, "mbarrier",
-                         "waits without a ring to take the parity from");
-            return STEP_failed;
+    for (int pass = 0; pass < 2; pass++)
+        FOR_LANES(l, mask)
+        {
+            int64_t offset, turn;
+            Mbar *b = waited(w, op, l, mask, &offset, &turn);
+            if (!b)
+                return STEP_failed;
+            if (!pass && (b->phase & 1) == (turn & 1)) {
+                w->wait = (Wait){ .kind = WAIT_mbarrier,
+                                  .bar = b,
+                                  .parity = turn & 1,
+                                  .lanes = mask };
+                return STEP_blocked;
+            }
+            if (pass)
+                pass_event(w, op, varies ? 1u << l : mask, offset, turn);
+            if (!varies)
+                break;
         }
-        if ((b->phase & 1) == parity) {
-            w->wait = (Wait){
-                .kind = WAIT_mbarrier, .bar = b, .parity = parity, .lanes = mask
-            };
-            return STEP_blocked;
-        }
-        emit_order(w->machine, MEV_acquire, w, AGENT_warp,
-                   varies ? 1u << l : mask, op, SYNC_mbarrier, w->cta->rank,
-                   offset, b->phase - 1);
-        if (!varies)
-            break;
-    }
     return STEP_next;
 }
 
@@ -204,12 +252,13 @@ static Step exec_mbar_arrive(Warp *w, const Op *op, uint32_t mask)
     unsigned n = 1;
     FOR_LANES(l, mask)
     {
-        int64_t offset = 0;
-        if (!mbar_offset(w, op, a, l, &offset, NULL))
+        int64_t offset = 0, turn = MACHINE_NO_TURN;
+        if (!mbar_offset(w, op, a, l, &offset, &turn))
             return STEP_failed;
         for (unsigned i = 0; i < n; i++) {
             Cta *cta = xor_target(w, op, i, &n);
-            if (!cta || !mbar_arrive(w->machine, w, 1u << l, op, cta, offset))
+            if (!cta || !mbar_arrive(w->machine, w, 1u << l, op, cta, offset,
+                                     turn))
                 return STEP_failed;
         }
     }
@@ -219,19 +268,32 @@ static Step exec_mbar_arrive(Warp *w, const Op *op, uint32_t mask)
 static Step exec_expect_tx(Warp *w, const Op *op, uint32_t mask)
 {
     int64_t bytes = op_attr_int(op, "bytes", 0), offset = 0;
+    int64_t turn = MACHINE_NO_TURN;
     FOR_LANES(l, mask)
-    if (!mbar_offset(w, op, op->operands[0].u.access, l, &offset, NULL) ||
-        !mbar_bytes(w->machine, w, op, w->cta, offset, bytes))
+    if (!mbar_offset(w, op, op->operands[0].u.access, l, &offset, &turn) ||
+        !mbar_bytes(w->machine, w, 1u << l, op, w->cta, offset, bytes,
+                    turn))
         return STEP_failed;
     return STEP_next;
 }
 
 /* ---- barriers of threads ------------------------------------------------- */
 
+static void step_event(Warp *w, const Op *op, int64_t id, uint64_t phase)
+{
+    MachineEvent e = { .kind = MEV_step,
+                       .op = op,
+                       .offset = id,
+                       .phase = (int64_t)phase,
+                       .agent = warp_agent(w, AGENT_warp, ALL_LANES) };
+    machine_emit(w->machine, &e);
+}
+
 static Step pass_named(Warp *w, const Op *op, int64_t id, uint64_t use)
 {
     emit_order(w->machine, MEV_acquire, w, AGENT_warp, ALL_LANES, op,
                SYNC_named, w->cta->rank, id, (int64_t)use);
+    step_event(w, op, id, use);
     return STEP_next;
 }
 
@@ -263,6 +325,13 @@ static Step exec_named(Warp *w, const Op *op)
     }
     b->threads = threads;
     b->arrived += WARP_LANES;
+    MachineEvent e = { .kind = MEV_meet,
+                       .op = op,
+                       .offset = id,
+                       .length = threads,
+                       .phase = (int64_t)b->generation,
+                       .agent = warp_agent(w, AGENT_warp, ALL_LANES) };
+    machine_emit(w->machine, &e);
     emit_order(w->machine, MEV_release, w, AGENT_warp, ALL_LANES, op,
                SYNC_named, w->cta->rank, id, (int64_t)b->generation);
     if (b->arrived == threads) {
@@ -290,6 +359,7 @@ static Step exec_cluster_arrive(Warp *w, const Op *op)
     w->cluster->arrived++;
     emit_order(w->machine, MEV_release, w, AGENT_warp, ALL_LANES, op,
                SYNC_cluster, 0, 0, w->cluster_phase);
+    step_event(w, op, 0, (uint64_t)w->cluster_phase);
     return STEP_next;
 }
 
@@ -313,6 +383,7 @@ static Step exec_cluster_wait(Warp *w, const Op *op)
         w->cluster_arrived = false;
         emit_order(w->machine, MEV_acquire, w, AGENT_warp, ALL_LANES, op,
                    SYNC_cluster, 0, 0, w->cluster_phase);
+        step_event(w, op, 0, (uint64_t)w->cluster_phase);
         return STEP_next;
     }
     w->wait = (Wait){ .kind = WAIT_cluster, .lanes = ALL_LANES };
@@ -409,11 +480,12 @@ static Step exec_cp_arrive(Warp *w, const Op *op, uint32_t mask)
 {
     FOR_LANES(l, mask)
     {
-        int64_t offset = 0;
-        if (!mbar_offset(w, op, op->operands[0].u.access, l, &offset, NULL))
+        int64_t offset = 0, turn = MACHINE_NO_TURN;
+        if (!mbar_offset(w, op, op->operands[0].u.access, l, &offset, &turn))
             return STEP_failed;
         Effect *e = effect_new(w->machine, EFFECT_cp_arrive, w, op, 1u << l);
         e->bar_at = offset;
+        e->turn = turn;
     }
     return STEP_next;
 }

@@ -436,6 +436,19 @@ static void finish(Warp *w)
     machine_emit(w->machine, &e);
 }
 
+/* Barriers of threads tell their own steps, with what they know more. */
+static void emit_step(Warp *w, const Op *op, uint32_t mask)
+{
+    if (op->code == OP_async_barrier_cta_sync ||
+        op->code == OP_async_barrier_cluster_arrive ||
+        op->code == OP_async_barrier_cluster_wait)
+        return;
+    MachineEvent e = { .kind = MEV_step,
+                       .op = op,
+                       .agent = warp_agent(w, AGENT_warp, mask) };
+    machine_emit(w->machine, &e);
+}
+
 bool warp_run(Warp *w, unsigned long budget)
 {
     wake(w);
@@ -449,7 +462,8 @@ bool warp_run(Warp *w, unsigned long budget)
         }
         f->at = op->next;
         unsigned depth = w->depth;
-        Step s = exec(w, op, f->mask);
+        uint32_t mask = f->mask;
+        Step s = exec(w, op, mask);
         if (s == STEP_failed || w->machine->failed)
             return false;
         if (s == STEP_blocked) {
@@ -458,10 +472,12 @@ bool warp_run(Warp *w, unsigned long budget)
             w->wait.since = w->machine->time;
             MachineEvent e = { .kind = MEV_wait,
                                .op = op,
-                               .agent = warp_agent(w, AGENT_warp, f->mask) };
+                               .agent = warp_agent(w, AGENT_warp, mask) };
             machine_emit(w->machine, &e);
             return true;
         }
+        if (s == STEP_next && op_has(op, OPT_SYNC))
+            emit_step(w, op, mask);
         if (is_visible(op) && --budget == 0)
             return true;
     }

@@ -248,6 +248,8 @@ static bool fetch_chunk(Machine *mc, Effect *e, const MmaOperand *o,
     for (int64_t i = 0; i < count; i++)
         out[(size_t)i * step] =
             decode(o->obj->elem, cta->smem + at + (size_t)i * size);
+    if (mc->wants >> MEV_read & 1)
+        engine_event(mc, e, cta, at, (int64_t)bytes, false);
     return check_proxy(mc, e->warp, ALL_LANES, e->op, cta, at, bytes);
 }
 
@@ -275,21 +277,6 @@ static int64_t operand_base(const MmaOperand *o)
     for (unsigned d = 0; d < o->obj->rank; d++)
         at += o->index[d] * o->obj->stride[d];
     return at;
-}
-
-static void operand_event(Machine *mc, const Effect *e, const MmaOperand *o,
-                          int64_t last)
-{
-    int64_t first = operand_base(o);
-    MachineEvent ev = { .kind = MEV_read,
-                        .op = e->op,
-                        .effect = e->number,
-                        .cta = e->warp->cta->rank,
-                        .async_proxy = true,
-                        .offset = o->obj->offset + first * o->obj->elem_bytes,
-                        .length = (last - first + 1) * o->obj->elem_bytes,
-                        .agent = warp_agent(e->warp, AGENT_tensor, ALL_LANES) };
-    machine_emit(mc, &ev);
 }
 
 /* The type of the values that A has in registers. */
@@ -337,9 +324,6 @@ static bool gather_a(Machine *mc, Effect *e, float *a)
             if (!fetch_row(mc, e, &e->a, base + r * row + c * col,
                            col == 1 ? e->k : 1, &a[r * e->k + c], 1))
                 return false;
-    operand_event(mc, e, &e->a,
-                  operand_base(&e->a) + (MMA_ROWS - 1) * row +
-                      (e->k - 1) * col);
     return true;
 }
 
@@ -349,19 +333,17 @@ static bool gather_b(Machine *mc, Effect *e, float *b)
     bool t = e->b.transposed;
     int64_t outer = t ? stride[e->b.dim[0]] : 0;
     int64_t col = stride[e->b.dim[t ? 2 : 0]], row = stride[e->b.dim[1]];
-    int64_t base = operand_base(&e->b), last = base;
+    int64_t base = operand_base(&e->b);
     int64_t run = row == 1 ? e->k : 1;
     for (int64_t n = 0; n < e->n; n++)
         for (int64_t k = 0; k < e->k; k += run) {
             int64_t at =
                 base + k * row + (t ? n / 64 * outer + n % 64 * col : n * col);
-            last = at + run - 1 > last ? at + run - 1 : last;
             if (!fetch_row(mc, e, &e->b, at, run,
                            &b[fma_b_index((size_t)e->k, (size_t)k, (size_t)n)],
                            FMA_PANEL))
                 return false;
         }
-    operand_event(mc, e, &e->b, last);
     return true;
 }
 

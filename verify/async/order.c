@@ -1,0 +1,680 @@
+/* Clocks and how events move them. Releases join a lane's clock into that of a
+ * barrier and begin a new epoch of its warp; acquires join back. */
+#include "verify/async/order.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- clocks -------------------------------------------------------------- */
+
+static Clock clock_new(Order *o, uint32_t cap)
+{
+    uint32_t *rows = ARENA_ARRAY(o->arena, uint32_t, 3 * (size_t)cap);
+    return (Clock){ rows, rows + cap, rows + 2 * (size_t)cap };
+}
+
+static void row_join(uint32_t *restrict to, const uint32_t *restrict from,
+                     uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        to[i] = to[i] > from[i] ? to[i] : from[i];
+}
+
+static void clock_join(Clock *to, const Clock *from, uint32_t n)
+{
+    row_join(to->known, from->known, n);
+    row_join(to->shared, from->shared, n);
+    row_join(to->global, from->global, n);
+}
+
+static void clock_copy(Clock *to, const Clock *from, uint32_t n)
+{
+    memcpy(to->known, from->known, n * sizeof *to->known);
+    memcpy(to->shared, from->shared, n * sizeof *to->shared);
+    memcpy(to->global, from->global, n * sizeof *to->global);
+}
+
+static void row_meet(uint32_t *restrict to, const uint32_t *restrict from,
+                     uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        to[i] = to[i] < from[i] ? to[i] : from[i];
+}
+
+static void clock_meet(Clock *to, const Clock *from, uint32_t n)
+{
+    row_meet(to->known, from->known, n);
+    row_meet(to->shared, from->shared, n);
+    row_meet(to->global, from->global, n);
+}
+
+/* An engine's completion: no proxy stands between. */
+static void clock_raise(Clock *c, uint32_t agent, uint32_t epoch)
+{
+    uint32_t *rows[3] = { c->known, c->shared, c->global };
+    for (int i = 0; i < 3; i++)
+        rows[i][agent] = rows[i][agent] > epoch ? rows[i][agent] : epoch;
+}
+
+bool clock_knows(const Clock *c, const Stamp *s)
+{
+    if (!s->mask)
+        return c->known[s->agent] >= s->epoch;
+    FOR_MASK(l, s->mask)
+    if (c->known[s->agent + l] < s->epoch)
+        return false;
+    return true;
+}
+
+/* ---- places -------------------------------------------------------------- */
+
+OrderCluster *order_cluster(Order *o, const MachineAgent *a)
+{
+    return &o->clusters[a->cluster];
+}
+
+uint32_t order_warp(const Order *o, const MachineAgent *a)
+{
+    return a->cta * o->n_warps + a->warp;
+}
+
+uint32_t order_lane(const Order *o, const MachineAgent *a, unsigned lane)
+{
+    return order_warp(o, a) * ORDER_LANES + lane;
+}
+
+OrderBar *order_bar(Order *o, const MachineAgent *a, unsigned cta,
+                    int64_t offset)
+{
+    OrderCluster *c = order_cluster(o, a);
+    OrderBar **at = &c->bars[cta * o->n_bars + (size_t)offset / 8];
+    if (!*at) {
+        *at = ARENA_NEW(o->arena, OrderBar);
+        (*at)->acc = clock_new(o, c->cap);
+        (*at)->done[0] = clock_new(o, c->cap);
+        (*at)->done[1] = clock_new(o, c->cap);
+    }
+    return *at;
+}
+
+const OrderEffect *order_effect(const Order *o, uint64_t number)
+{
+    return &o->effects.data[number - 1];
+}
+
+static uint32_t new_agent(OrderCluster *c)
+{
+    if (c->n_agents == c->cap)
+        panic("order: more agents than there can be");
+    return c->n_agents++;
+}
+
+bool order_phase_known(const OrderBar *b, const Clock *c, int64_t p)
+{
+    if (p < 0 || (b->agent && (int64_t)c->known[b->agent] >= p + 1))
+        return true;
+    int64_t age = b->phase - p;
+    if (age < 1 || age > 2 || b->open[age])
+        return false;
+    const ArrivalVec *v = &b->arrivals[age];
+    for (size_t i = 0; i < v->len; i++)
+        if (c->known[v->data[i].lane] < v->data[i].epoch)
+            return false;
+    return v->len > 0;
+}
+
+/* ---- the beginning ------------------------------------------------------- */
+
+static void make_cluster(Order *o, OrderCluster *c)
+{
+    size_t warps = (size_t)o->n_ctas * o->n_warps;
+    *c = (OrderCluster){ .n_agents = o->n_lanes + 1, .cap = o->cap };
+    c->lane = ARENA_ARRAY(o->arena, Clock, o->n_lanes);
+    for (uint32_t i = 0; i < o->n_lanes; i++)
+        c->lane[i] = clock_new(o, c->cap);
+    c->epoch = ARENA_ARRAY(o->arena, uint32_t, warps);
+    c->version = ARENA_ARRAY(o->arena, uint32_t, warps);
+    c->cached = ARENA_ARRAY(o->arena, uint32_t, warps);
+    c->meet_of = ARENA_ARRAY(o->arena, const Snapshot *, warps);
+    for (size_t i = 0; i < warps; i++)
+        c->epoch[i] = c->version[i] = 1;
+    c->tensor = ARENA_ARRAY(o->arena, OrderGroups, warps);
+    c->bulk = ARENA_ARRAY(o->arena, OrderGroups, o->n_lanes);
+    c->cp = ARENA_ARRAY(o->arena, OrderGroups, o->n_lanes);
+    c->bars = ARENA_ARRAY(o->arena, OrderBar *, o->n_ctas * o->n_bars);
+    c->named =
+        ARENA_ARRAY(o->arena, OrderMeet, (size_t)o->n_ctas * ORDER_NAMED);
+    c->cluster_acc[0] = clock_new(o, c->cap);
+    c->cluster_acc[1] = clock_new(o, c->cap);
+    c->cluster_phase = -1;
+    c->at_exit = ARENA_ARRAY(o->arena, Clock, o->n_ctas);
+    c->remote = ARENA_ARRAY(o->arena, ArrivalVec, o->n_ctas);
+    c->remote_bars = ARENA_ARRAY(o->arena, ArrivalVec, o->n_ctas);
+    for (unsigned i = 0; i < o->n_ctas; i++)
+        c->at_exit[i] = clock_new(o, c->cap);
+}
+
+typedef struct Count {
+    int64_t bars;
+    bool copies, scattered, cp_async;
+} Count;
+
+static bool count_op(Op *op, void *user)
+{
+    Count *n = user;
+    if (op->code == OP_async_mbarrier_alloc) {
+        int64_t all = 1, extent;
+        const Value *v = op->results[0];
+        for (unsigned d = 0; d < v->type->rank; d++)
+            all *= affine_is_const(v->shape[d], &extent) ? extent : 0;
+        n->bars += all;
+    }
+    if (op->code == OP_async_bulk_tensor_store ||
+        op->code == OP_async_bulk_tensor_reduce) {
+        n->copies = true;
+        n->scattered |= !op_enclosing(op, OP_async_elect);
+    }
+    n->cp_async |= op->code == OP_async_instr;
+    return true;
+}
+
+/* Room for every agent that a cluster can have: lanes, the tensor core of each
+ * warp, mbarriers, named barriers, and the engines of lanes, which are one lane
+ * a warp where all copies are issued by an elected one. */
+static uint32_t agent_room(const Order *o, const Op *kernel)
+{
+    Count n = { 0 };
+    uint32_t warps = o->n_lanes / ORDER_LANES;
+    op_walk((Op *)kernel, count_op, &n);
+    return o->n_lanes + 2 + warps + (ORDER_NAMED + (uint32_t)n.bars) * o->n_ctas +
+           (n.copies ? 2 * (n.scattered ? o->n_lanes : warps) : 0) +
+           (n.cp_async ? o->n_lanes : 0);
+}
+
+static void launch(Order *o, const MachineEvent *e)
+{
+    Arena *arena = o->arena;
+    *o = (Order){ .arena = arena, .kernel = e->op };
+    o->n_clusters = (unsigned)e->length;
+    o->n_ctas = (unsigned)op_attr_int(e->op, "clusterDim", 1);
+    o->n_warps = (unsigned)op_attr_int(e->op, "blockDim", 32) / ORDER_LANES;
+    o->n_lanes = o->n_ctas * o->n_warps * ORDER_LANES;
+    o->n_bars = (size_t)op_attr_int(e->op, "smem_bytes", 0) / 8 + 1;
+    o->cap = agent_room(o, e->op);
+    o->clusters = ARENA_ARRAY(arena, OrderCluster, o->n_clusters);
+    for (unsigned i = 0; i < o->n_clusters; i++)
+        make_cluster(o, &o->clusters[i]);
+}
+
+/* ---- warps --------------------------------------------------------------- */
+
+/* The work so far of a lane is in its own clock. */
+static Clock *settled(Order *o, const MachineAgent *a, unsigned lane)
+{
+    OrderCluster *c = order_cluster(o, a);
+    uint32_t at = order_lane(o, a, lane);
+    c->lane[at].known[at] = c->epoch[order_warp(o, a)];
+    return &c->lane[at];
+}
+
+static void tick(Order *o, const MachineAgent *a)
+{
+    order_cluster(o, a)->epoch[order_warp(o, a)]++;
+}
+
+static void release(Order *o, const MachineAgent *a, uint32_t lanes, Clock *to)
+{
+    OrderCluster *c = order_cluster(o, a);
+    FOR_MASK(l, lanes) clock_join(to, settled(o, a, l), c->n_agents);
+}
+
+static void acquire(Order *o, const MachineAgent *a, uint32_t lanes,
+                    const Clock *from)
+{
+    OrderCluster *c = order_cluster(o, a);
+    FOR_MASK(l, lanes)
+    clock_join(&c->lane[order_lane(o, a, l)], from, c->n_agents);
+    c->version[order_warp(o, a)]++;
+}
+
+static void warp_sync(Order *o, const MachineAgent *a)
+{
+    OrderCluster *c = order_cluster(o, a);
+    Clock *first = settled(o, a, 0);
+    release(o, a, a->lanes & ~1u, first);
+    FOR_MASK(l, a->lanes & ~1u)
+    clock_copy(&c->lane[order_lane(o, a, l)], first, c->n_agents);
+    c->version[order_warp(o, a)]++;
+}
+
+/* What every lane of the mask knows. */
+static const Snapshot *snapshot(Order *o, const MachineAgent *a)
+{
+    OrderCluster *c = order_cluster(o, a);
+    uint32_t w = order_warp(o, a);
+    if (a->lanes == UINT32_MAX && c->cached[w] == c->version[w])
+        return c->meet_of[w];
+    Snapshot *s = ARENA_NEW(o->arena, Snapshot);
+    bool first = true;
+    s->clock = clock_new(o, c->cap);
+    FOR_MASK(l, a->lanes)
+    {
+        Clock *from = settled(o, a, l);
+        if (first)
+            clock_copy(&s->clock, from, c->n_agents);
+        else
+            clock_meet(&s->clock, from, c->n_agents);
+        first = false;
+    }
+    if (a->lanes == UINT32_MAX) {
+        c->cached[w] = c->version[w];
+        c->meet_of[w] = s;
+    }
+    return s;
+}
+
+/* ---- effects and groups -------------------------------------------------- */
+
+static uint32_t next_seq(OrderCluster *c, OrderGroups *g, bool reads)
+{
+    if (!g->agent) {
+        g->agent = new_agent(c);
+        g->read = reads ? new_agent(c) : 0; /* agent + 1 */
+    }
+    return ++g->seq;
+}
+
+static void issue(Order *o, const MachineEvent *e)
+{
+    OrderCluster *c = order_cluster(o, &e->agent);
+    OrderEffect x = { .op = e->op, .agent = e->agent };
+    uint32_t w = order_warp(o, &e->agent);
+    x.own_epoch = c->epoch[w];
+    x.before = snapshot(o, &e->agent);
+    unsigned lane = (unsigned)__builtin_ctz(e->agent.lanes | 1u << 31);
+    uint32_t at = order_lane(o, &e->agent, lane);
+    if (e->op->code == OP_async_wgmma_mma_async) {
+        x.seq = next_seq(c, &c->tensor[w], false);
+    } else if (e->op->code == OP_async_bulk_tensor_store ||
+               e->op->code == OP_async_bulk_tensor_reduce) {
+        x.seq = next_seq(c, &c->bulk[at], true);
+    } else if (e->op->code == OP_async_cp_async_mbarrier_arrive) {
+        x.seq = c->cp[at].seq;
+    } else if (e->op->code == OP_async_instr) {
+        x.seqs = ARENA_ARRAY(o->arena, uint32_t, ORDER_LANES);
+        FOR_MASK(l, e->agent.lanes)
+        x.seqs[l] = next_seq(c, &c->cp[order_lane(o, &e->agent, l)], false);
+    }
+    while (o->effects.len < e->effect)
+        VEC_PUSH(o->arena, &o->effects, (OrderEffect){ 0 });
+    o->effects.data[e->effect - 1] = x;
+    tick(o, &e->agent);
+}
+
+/* All but the last n groups are complete, for one lane's clock. */
+static void wait_groups(const OrderGroups *g, int64_t n, bool read, Clock *c)
+{
+    int64_t left = (int64_t)g->ends.len - n;
+    if (!g->agent || left <= 0)
+        return;
+    uint32_t seq = g->ends.data[left - 1];
+    if (g->read)
+        clock_raise(c, g->read, seq);
+    if (!read)
+        clock_raise(c, g->agent, seq);
+}
+
+static void lanes_commit(Order *o, const MachineEvent *e, OrderGroups *of)
+{
+    FOR_MASK(l, e->agent.lanes)
+    {
+        OrderGroups *g = &of[order_lane(o, &e->agent, l)];
+        VEC_PUSH(o->arena, &g->ends, g->seq);
+    }
+}
+
+static void lanes_wait(Order *o, const MachineEvent *e, OrderGroups *of,
+                       bool read)
+{
+    OrderCluster *c = order_cluster(o, &e->agent);
+    FOR_MASK(l, e->agent.lanes)
+    {
+        uint32_t at = order_lane(o, &e->agent, l);
+        wait_groups(&of[at], op_attr_int(e->op, "n", 0), read, &c->lane[at]);
+    }
+    c->version[order_warp(o, &e->agent)]++;
+}
+
+static void tensor_step(Order *o, const MachineEvent *e)
+{
+    OrderCluster *c = order_cluster(o, &e->agent);
+    uint32_t w = order_warp(o, &e->agent);
+    OrderGroups *g = &c->tensor[w];
+    if (e->op->code == OP_async_wgmma_commit_group) {
+        VEC_PUSH(o->arena, &g->ends, g->seq);
+        return;
+    }
+    FOR_MASK(l, e->agent.lanes)
+    wait_groups(g, op_attr_int(e->op, "n", 0), false,
+                &c->lane[order_lane(o, &e->agent, l)]);
+    c->version[w]++;
+}
+
+static void cp_wait_all(Order *o, const MachineEvent *e)
+{
+    OrderCluster *c = order_cluster(o, &e->agent);
+    FOR_MASK(l, e->agent.lanes)
+    {
+        uint32_t at = order_lane(o, &e->agent, l);
+        if (c->cp[at].agent)
+            clock_raise(&c->lane[at], c->cp[at].agent, c->cp[at].seq);
+    }
+    c->version[order_warp(o, &e->agent)]++;
+}
+
+/* ---- fences -------------------------------------------------------------- */
+
+/* A thread's own stores, and those of its cp.async that it waited for, are seen
+ * by the async proxy of whoever is ordered behind. */
+static void fence_proxy(Order *o, const MachineEvent *e)
+{
+    OrderCluster *c = order_cluster(o, &e->agent);
+    bool shared_only = op_attr(e->op, "space") != NULL;
+    FOR_MASK(l, e->agent.lanes)
+    {
+        uint32_t at = order_lane(o, &e->agent, l), cp = c->cp[at].agent;
+        Clock *k = settled(o, &e->agent, l);
+        k->shared[at] = k->known[at];
+        if (!shared_only)
+            k->global[at] = k->known[at];
+        if (cp) {
+            k->shared[cp] = k->known[cp];
+            if (!shared_only)
+                k->global[cp] = k->known[cp];
+        }
+    }
+    c->version[order_warp(o, &e->agent)]++;
+}
+
+/* Either fence shows the objects that its thread initialised. */
+static void fence_init(Order *o, const MachineEvent *e)
+{
+    OrderCluster *c = order_cluster(o, &e->agent);
+    for (size_t i = 0; i < o->n_bars; i++) {
+        OrderBar *b = c->bars[e->agent.cta * o->n_bars + i];
+        if (!b || !b->agent || b->fence_epoch)
+            continue;
+        FOR_MASK(l, e->agent.lanes)
+        if (b->init_lane == order_lane(o, &e->agent, l))
+            b->fence_epoch = c->epoch[order_warp(o, &e->agent)];
+    }
+}
+
+/* ---- barriers of threads ------------------------------------------------- */
+
+static void named_meet(Order *o, const MachineEvent *e)
+{
+    OrderCluster *c = order_cluster(o, &e->agent);
+    OrderMeet *m = &c->named[e->agent.cta * ORDER_NAMED + (size_t)e->offset];
+    Clock *acc = &m->acc[e->phase & 1];
+    if (!m->used) {
+        m->acc[0] = clock_new(o, c->cap);
+        m->acc[1] = clock_new(o, c->cap);
+        m->agent = new_agent(c);
+    }
+    if (!m->used || m->generation != e->phase) {
+        m->generation = e->phase;
+        m->arrived = 0;
+        memset(acc->known, 0, 3 * (size_t)c->cap * sizeof *acc->known);
+        acc->known[m->agent] = (uint32_t)e->phase + 1;
+    }
+    m->used = true;
+    m->threads = e->length;
+    m->arrived += ORDER_LANES;
+    release(o, &e->agent, e->agent.lanes, acc);
+}
+
+static void cluster_arrive(Order *o, const MachineEvent *e)
+{
+    OrderCluster *c = order_cluster(o, &e->agent);
+    Clock *acc = &c->cluster_acc[e->phase & 1];
+    if (e->phase > c->cluster_phase) {
+        c->cluster_phase = e->phase;
+        memset(acc->known, 0, 3 * (size_t)c->cap * sizeof *acc->known);
+    }
+    release(o, &e->agent, e->agent.lanes, acc);
+}
+
+static void step(Order *o, const MachineEvent *e)
+{
+    OrderCluster *c = order_cluster(o, &e->agent);
+    switch (e->op->code) {
+    case OP_async_warp_sync:
+        warp_sync(o, &e->agent);
+        break;
+    case OP_async_fence_proxy:
+        fence_proxy(o, e);
+        fence_init(o, e);
+        break;
+    case OP_async_fence_mbarrier_init:
+        fence_init(o, e);
+        break;
+    case OP_async_barrier_cta_sync:
+        acquire(o, &e->agent, e->agent.lanes,
+                &c->named[e->agent.cta * ORDER_NAMED + (size_t)e->offset]
+                     .acc[e->phase & 1]);
+        return;
+    case OP_async_barrier_cluster_arrive:
+        cluster_arrive(o, e);
+        break;
+    case OP_async_barrier_cluster_wait:
+        acquire(o, &e->agent, e->agent.lanes, &c->cluster_acc[e->phase & 1]);
+        return;
+    case OP_async_bulk_commit_group:
+        lanes_commit(o, e, c->bulk);
+        return;
+    case OP_async_bulk_wait_group: {
+        const Param *read = op_attr_param(e->op, "read");
+        lanes_wait(o, e, c->bulk, read && read->i);
+        return;
+    }
+    case OP_async_cp_async_commit_group:
+        lanes_commit(o, e, c->cp);
+        return;
+    case OP_async_cp_async_wait_group:
+        lanes_wait(o, e, c->cp, false);
+        return;
+    case OP_async_cp_async_wait_all:
+        cp_wait_all(o, e);
+        return;
+    case OP_async_wgmma_commit_group:
+    case OP_async_wgmma_wait_group:
+        tensor_step(o, e);
+        return;
+    default:
+        return;
+    }
+    tick(o, &e->agent);
+}
+
+/* ---- mbarriers ----------------------------------------------------------- */
+
+static void bar_init(Order *o, const MachineEvent *e)
+{
+    OrderCluster *c = order_cluster(o, &e->agent);
+    OrderBar *b = order_bar(o, &e->agent, e->cta, e->offset);
+    unsigned lane = (unsigned)__builtin_ctz(e->agent.lanes | 1u << 31);
+    if (!b->agent)
+        b->agent = new_agent(c);
+    b->count = e->length;
+    b->init_lane = order_lane(o, &e->agent, lane);
+    b->init_epoch = c->epoch[order_warp(o, &e->agent)];
+    b->fence_epoch = 0;
+}
+
+static void bar_arrive(Order *o, const MachineEvent *e)
+{
+    OrderCluster *c = order_cluster(o, &e->agent);
+    OrderBar *b = order_bar(o, &e->agent, e->cta, e->offset);
+    unsigned lane = (unsigned)__builtin_ctz(e->agent.lanes | 1u << 31);
+    uint32_t at = order_lane(o, &e->agent, lane);
+    if (e->effect) {
+        const OrderEffect *x = order_effect(o, e->effect);
+        clock_join(&b->acc, &x->before->clock, c->n_agents);
+        if (c->cp[at].agent) {
+            uint32_t *known = &b->acc.known[c->cp[at].agent];
+            *known = *known > x->seq ? *known : x->seq;
+        }
+        b->open[0] = true;
+        return;
+    }
+    release(o, &e->agent, e->agent.lanes, &b->acc);
+    Arrival a = { at, c->epoch[order_warp(o, &e->agent)] };
+    VEC_PUSH(o->arena, &b->arrivals[0], a);
+    if (e->cta != e->agent.cta)
+        VEC_PUSH(o->arena, &c->remote[e->cta], a);
+    tick(o, &e->agent);
+}
+
+static void bar_expect(Order *o, const MachineEvent *e)
+{
+    OrderCluster *c = order_cluster(o, &e->agent);
+    OrderBar *b = order_bar(o, &e->agent, e->cta, e->offset);
+    unsigned lane = (unsigned)__builtin_ctz(e->agent.lanes | 1u << 31);
+    Arrival a = { order_lane(o, &e->agent, lane),
+                  c->epoch[order_warp(o, &e->agent)] };
+    VEC_PUSH(o->arena, &b->expects, a);
+    b->expected += e->length;
+    b->open[0] = true;
+    tick(o, &e->agent);
+}
+
+static void bar_deliver(Order *o, const MachineEvent *e)
+{
+    OrderCluster *c = order_cluster(o, &e->agent);
+    OrderBar *b = order_bar(o, &e->agent, e->cta, e->offset);
+    b->delivered += e->length;
+    b->open[0] = true;
+    if (e->cta != e->agent.cta) {
+        Arrival a = { b->agent, (uint32_t)e->phase + 1 };
+        VEC_PUSH(o->arena, &c->remote_bars[e->cta], a);
+    }
+}
+
+static void bar_phase(Order *o, const MachineEvent *e)
+{
+    OrderCluster *c = order_cluster(o, &e->agent);
+    OrderBar *b = order_bar(o, &e->agent, e->cta, e->offset);
+    clock_raise(&b->acc, b->agent, (uint32_t)e->phase + 1);
+    clock_copy(&b->done[e->phase & 1], &b->acc, c->n_agents);
+    ArrivalVec oldest = b->arrivals[2];
+    b->arrivals[2] = b->arrivals[1];
+    b->arrivals[1] = b->arrivals[0];
+    b->arrivals[0] = oldest;
+    b->arrivals[0].len = 0;
+    b->open[2] = b->open[1];
+    b->open[1] = b->open[0];
+    b->open[0] = false;
+    b->waiters.len = 0;
+    b->expects.len = 0;
+    b->expected = b->delivered = 0;
+    b->phase = e->phase + 1;
+}
+
+static void bar_pass(Order *o, const MachineEvent *e)
+{
+    OrderCluster *c = order_cluster(o, &e->agent);
+    OrderBar *b = order_bar(o, &e->agent, e->cta, e->offset);
+    if (e->phase >= 0)
+        acquire(o, &e->agent, e->agent.lanes, &b->done[e->phase & 1]);
+    FOR_MASK(l, e->agent.lanes)
+    {
+        Arrival a = { order_lane(o, &e->agent, l),
+                      c->epoch[order_warp(o, &e->agent)] };
+        VEC_PUSH(o->arena, &b->waiters, a);
+    }
+    tick(o, &e->agent);
+}
+
+static void warp_exit(Order *o, const MachineEvent *e)
+{
+    release(o, &e->agent, e->agent.lanes,
+            &order_cluster(o, &e->agent)->at_exit[e->agent.cta]);
+}
+
+void order_event(Order *o, const MachineEvent *e)
+{
+    switch (e->kind) {
+    case MEV_launch:
+        launch(o, e);
+        return;
+    case MEV_issue:
+        issue(o, e);
+        return;
+    case MEV_init:
+        bar_init(o, e);
+        return;
+    case MEV_arrive:
+        bar_arrive(o, e);
+        return;
+    case MEV_expect:
+        bar_expect(o, e);
+        return;
+    case MEV_deliver:
+        bar_deliver(o, e);
+        return;
+    case MEV_phase:
+        bar_phase(o, e);
+        return;
+    case MEV_pass:
+        bar_pass(o, e);
+        return;
+    case MEV_meet:
+        named_meet(o, e);
+        tick(o, &e->agent);
+        return;
+    case MEV_step:
+        step(o, e);
+        return;
+    case MEV_exit:
+        warp_exit(o, e);
+        return;
+    default:
+        return;
+    }
+}
+
+/* ---- accesses ------------------------------------------------------------ */
+
+Stamp order_stamp(Order *o, const MachineEvent *e)
+{
+    OrderCluster *c = order_cluster(o, &e->agent);
+    Stamp s = { .async_proxy = e->async_proxy, .op = e->op };
+    uint32_t w = order_warp(o, &e->agent);
+    unsigned lane = (unsigned)__builtin_ctz(e->agent.lanes | 1u << 31);
+    if (e->agent.kind == AGENT_warp) {
+        s.agent = w * ORDER_LANES;
+        s.mask = e->agent.lanes;
+        s.epoch = c->epoch[w];
+        return s;
+    }
+    const OrderEffect *x = order_effect(o, e->effect);
+    uint32_t at = order_lane(o, &e->agent, lane);
+    s.epoch = x->seq;
+    if (e->agent.kind == AGENT_tensor) {
+        s.agent = c->tensor[w].agent;
+    } else if (e->agent.kind == AGENT_cp_async) {
+        s.agent = c->cp[at].agent;
+        s.epoch = x->seqs ? x->seqs[lane] : x->seq;
+    } else if (e->op->code == OP_async_bulk_tensor_load) {
+        unsigned cta = e->tensor ? e->agent.cta : e->cta;
+        OrderBar *b = order_bar(o, &e->agent, cta, e->bar);
+        s.agent = b->agent;
+        s.epoch = (uint32_t)b->phase + 1;
+    } else {
+        s.adds = e->tensor != NULL;
+        s.agent = e->kind == MEV_read && !e->tensor ? c->bulk[at].read
+                                                    : c->bulk[at].agent;
+    }
+    return s;
+}

@@ -1,0 +1,145 @@
+/* Happens-before over one run of the machine.
+ *
+ * Agents are the lanes of a cluster's warps, the tensor core as each warp uses
+ * it, the copies and cp.async of each lane, and each mbarrier, which stands for
+ * the bulk loads that it counts. An agent's work bears its epoch; a Clock says
+ * up to which epoch of each agent all work is known to be before. What a lane
+ * knows grows at waits and barriers; an effect knows what its issuers knew.
+ *
+ * A Clock has three rows: `known` is plain order; `shared` and `global` are
+ * order through a proxy fence of the agent that did the work, which the async
+ * proxy needs to see what the generic one wrote. The fence counts when the
+ * writing thread executed it before it released: the stronger of the readings
+ * of the memory model, and what hardware documentation asks of code.
+ *
+ * Order consumes the machine's events of synchronisation; protocol.c and
+ * races.c ask it. Nothing here is freed singly. */
+#ifndef EXO_VERIFY_ASYNC_ORDER_H
+#define EXO_VERIFY_ASYNC_ORDER_H
+
+#include "ir/ir.h"
+#include "verify/machine/machine.h"
+
+enum { ORDER_LANES = 32, ORDER_NAMED = 16 };
+
+typedef struct Clock {
+    uint32_t *known, *shared, *global;
+} Clock;
+
+/* Work of one agent: a lane (base + bit of mask, for each bit: any of them may
+ * have done it), or an engine (mask 0). */
+typedef struct Stamp {
+    uint32_t agent, epoch, mask;
+    bool async_proxy;
+    bool adds; /* into global memory, by the copy engine */
+    const Op *op;
+} Stamp;
+
+/* What an effect's issuers knew. */
+typedef struct Snapshot {
+    Clock clock;
+} Snapshot;
+
+typedef struct OrderEffect {
+    const Op *op;
+    MachineAgent agent;
+    const Snapshot *before;
+    uint32_t own_epoch; /* of the issuing warp */
+    uint32_t seq;       /* of the engine; cp.async: see seqs */
+    uint32_t *seqs;     /* by lane, or NULL */
+} OrderEffect;
+
+typedef struct Arrival {
+    uint32_t lane, epoch;
+} Arrival;
+
+typedef VEC(Arrival) ArrivalVec;
+
+/* What the rings' numbering says should happen in one phase. */
+typedef struct Turn {
+    int64_t turn, arrivals, expected, issued;
+} Turn;
+
+/* One mbarrier object. */
+typedef struct OrderBar {
+    uint32_t agent; /* 0: never initialised */
+    int64_t count, phase;
+    uint32_t init_lane, init_epoch, fence_epoch; /* fence_epoch 0: no fence */
+    Clock acc;     /* all arrivals so far, and completed phases */
+    Clock done[2]; /* acc when phase p completed, by p & 1 */
+    /* Of this phase, the one before and the one before that; open: bytes or
+     * cp.async took part. */
+    ArrivalVec arrivals[3];
+    bool open[3];
+    ArrivalVec expects;          /* of this phase */
+    ArrivalVec waiters;          /* passes of the phase before */
+    int64_t expected, delivered; /* bytes of this phase */
+    VEC(Turn) turns;             /* kept by protocol.c */
+} OrderBar;
+
+typedef struct OrderMeet {
+    bool used;
+    int64_t generation, threads, arrived;
+    uint32_t agent;
+    Clock acc[2]; /* by generation & 1 */
+} OrderMeet;
+
+/* Groups of one lane's copies, or of one warp's wgmma. */
+typedef struct OrderGroups {
+    uint32_t seq;       /* of the last that was issued */
+    uint32_t agent;     /* until complete; 0: none yet */
+    uint32_t read;      /* bulk stores: until their source was read */
+    VEC(uint32_t) ends; /* seq at each commit */
+} OrderGroups;
+
+typedef struct OrderCluster {
+    Clock *lane;
+    uint32_t *epoch;   /* by warp */
+    uint32_t *version; /* by warp: of what its lanes know */
+    uint32_t *cached;  /* version of .. */
+    const Snapshot **meet_of; /* .. what all lanes know */
+    OrderGroups *tensor, *bulk, *cp;
+    OrderBar **bars;  /* by CTA, by offset / 8 */
+    OrderMeet *named; /* 16 a CTA */
+    Clock cluster_acc[2];
+    int64_t cluster_phase;
+    uint32_t n_agents, cap;
+    Clock *at_exit;          /* by CTA: what its ended warps knew */
+    ArrivalVec *remote;      /* by CTA: signals from other CTAs, as stamps */
+    ArrivalVec *remote_bars; /* by CTA: phases (agent, epoch) of its own
+                                mbarriers that other CTAs' copies filled */
+} OrderCluster;
+
+typedef struct Order {
+    Arena *arena;
+    const Op *kernel;
+    unsigned n_clusters, n_ctas, n_warps; /* warps of a CTA */
+    uint32_t n_lanes;                     /* of a cluster */
+    uint32_t cap;                         /* agents that there can be */
+    size_t n_bars;                        /* places in a CTA */
+    OrderCluster *clusters;
+    VEC(OrderEffect) effects; /* by number - 1 */
+} Order;
+
+/* Takes one event; before it, protocol.c looks at what is known. */
+void order_event(Order *o, const MachineEvent *e);
+
+OrderCluster *order_cluster(Order *o, const MachineAgent *a);
+uint32_t order_warp(const Order *o, const MachineAgent *a);
+uint32_t order_lane(const Order *o, const MachineAgent *a, unsigned lane);
+/* The object, made when it is not there yet. */
+OrderBar *order_bar(Order *o, const MachineAgent *a, unsigned cta,
+                    int64_t offset);
+const OrderEffect *order_effect(const Order *o, uint64_t number);
+/* Is all that the stamp stands for before what the clock's owner does next? */
+bool clock_knows(const Clock *c, const Stamp *s);
+/* Did phase p of the object complete, for one that knows c? */
+bool order_phase_known(const OrderBar *b, const Clock *c, int64_t p);
+/* The stamp of a memory access event. */
+Stamp order_stamp(Order *o, const MachineEvent *e);
+
+#define FOR_MASK(l, mask)                      \
+    for (unsigned l = 0; l < ORDER_LANES; l++) \
+        if ((mask) >> l & 1)
+
+#endif

@@ -1,0 +1,339 @@
+/* Races: every two accesses to one byte, one of them a write, are ordered.
+ *
+ * Shared memory is watched in chunks of 16 bytes, each split into parts as
+ * small as its accesses were, down to a byte; global memory by element, where
+ * the kernel writes the tensor at all. A part remembers its last write and the
+ * reads since. An access looks at what its agent knew when it was issued: a
+ * write by a thread is seen by the async proxy only through a proxy fence of
+ * that thread, everything else by plain order. */
+#include "verify/async/run.h"
+
+#include <string.h>
+
+enum { CHUNK = 16 };
+
+typedef struct Read {
+    Stamp stamp;
+    struct Read *next;
+} Read;
+
+typedef struct Part {
+    Stamp write; /* op NULL: none */
+    unsigned cluster;
+    Read *reads;
+} Part;
+
+/* 16 bytes: `size` of them a part. */
+typedef struct Chunk {
+    unsigned size; /* 0: not touched */
+    Part *parts;
+} Chunk;
+
+typedef struct TensorShadow {
+    const Tensor *tensor;
+    Part *parts; /* by element */
+    struct TensorShadow *next;
+} TensorShadow;
+
+struct Shadow {
+    size_t n_chunks; /* of a CTA */
+    Chunk *chunks;   /* by cluster, CTA, chunk */
+    TensorShadow *tensors;
+    Read *free;
+};
+
+/* Who looks, with what it knew. */
+typedef struct Viewer {
+    const Clock *one;     /* of an effect; else NULL: lanes of a warp */
+    uint32_t first, mask; /* lanes */
+    uint32_t own_epoch;   /* of an effect: what its lane did before it */
+    bool own;             /* .. its one lane's work counts */
+} Viewer;
+
+/* ---- what is known ------------------------------------------------------- */
+
+static uint32_t *row_of(const Clock *c, const Stamp *s, bool by_async,
+                        bool global)
+{
+    bool crosses = by_async && !s->async_proxy;
+    return !crosses ? c->known : global ? c->global : c->shared;
+}
+
+static bool row_knows(const uint32_t *row, const Stamp *s, uint32_t except,
+                      uint32_t own_epoch)
+{
+    if (!s->mask)
+        return row[s->agent] >= s->epoch;
+    for (uint32_t m = s->mask; m; m &= m - 1) {
+        uint32_t at = s->agent + (uint32_t)__builtin_ctz(m);
+        if (row[at] < s->epoch && !(at == except && s->epoch <= own_epoch))
+            return false;
+    }
+    return true;
+}
+
+static bool sees(AsyncRun *r, const MachineEvent *e, const Viewer *v,
+                 const Stamp *s, bool proxy)
+{
+    bool global = e->tensor != NULL;
+    bool by_async = proxy && e->async_proxy;
+    if (v->one)
+        return row_knows(row_of(v->one, s, by_async, global), s,
+                         v->own ? v->first : UINT32_MAX,
+                         by_async && !s->async_proxy ? 0 : v->own_epoch);
+    const Clock *lanes = order_cluster(&r->order, &e->agent)->lane;
+    for (uint32_t m = v->mask; m; m &= m - 1) {
+        uint32_t at = v->first + (uint32_t)__builtin_ctz(m);
+        if (!row_knows(lanes[at].known, s, at, UINT32_MAX))
+            return false;
+    }
+    return true;
+}
+
+static Viewer viewer(AsyncRun *r, const MachineEvent *e)
+{
+    Order *o = &r->order;
+    Viewer v = { .first = order_lane(o, &e->agent, 0), .mask = e->agent.lanes };
+    if (e->agent.kind == AGENT_warp)
+        return v;
+    const OrderEffect *x = order_effect(o, e->effect);
+    v.one = &x->before->clock;
+    v.own = (e->agent.lanes & (e->agent.lanes - 1)) == 0;
+    v.first += v.own ? (unsigned)__builtin_ctz(e->agent.lanes | 1u << 31) : 0;
+    v.own_epoch = x->own_epoch;
+    return v;
+}
+
+/* ---- faults -------------------------------------------------------------- */
+
+static void describe(StrBuf *out, const AsyncRun *r, const Stamp *s)
+{
+    const OpInfo *i = op_info(s->op->code);
+    const Order *o = &r->order;
+    strbuf_addf(out, "'%s.%s'", i->dialect, i->text ? i->text : i->name);
+    if (s->mask)
+        strbuf_addf(out, " by warp %u of cta %u",
+                    s->agent / ORDER_LANES % o->n_warps,
+                    s->agent / ORDER_LANES / o->n_warps);
+}
+
+static void fault(AsyncRun *r, const MachineEvent *e, const Viewer *v,
+                  const Stamp *s, bool write, bool other_write)
+{
+    StrBuf who = { 0 }, what = { 0 };
+    const char *code = !other_write ? "D-WAR" : write ? "D-WAW" : "D-RAW";
+    const char *missing = "no wait or barrier orders them";
+    if (sees(r, e, v, s, false)) {
+        code = "D-PROXY";
+        missing = "they are ordered, but the writing thread executed no "
+                  "fence.proxy in between";
+    } else if (s->op->code == OP_async_bulk_tensor_store ||
+               s->op->code == OP_async_bulk_tensor_reduce) {
+        Stamp read = *s;
+        read.agent = s->agent + 1;
+        if (other_write && sees(r, e, v, &read, false)) {
+            code = "D-TEMPORAL";
+            missing = "bulk.wait_group with read waits for the source to be "
+                      "read, not for the write";
+        }
+    }
+    describe(&who, r, s);
+    if (e->tensor)
+        tensor_print_element(&what, e->tensor, e->offset);
+    else
+        strbuf_addf(&what, "shared byte %lld of cta %u", (long long)e->offset,
+                    e->cta);
+    race_fault(r, e, s, code, "%s %s, which %s %s; %s",
+               write ? "writes" : "reads", strbuf_text(&what),
+               strbuf_text(&who), other_write ? "writes" : "reads", missing);
+    strbuf_free(&who);
+    strbuf_free(&what);
+}
+
+/* ---- parts --------------------------------------------------------------- */
+
+/* Additions by the copy engine commute: they are kept beside the reads. */
+static bool is_add(const Stamp *s)
+{
+    return s->op->code == OP_async_bulk_tensor_reduce && s->adds;
+}
+
+static void add_read(AsyncRun *r, Part *p, const Stamp *s)
+{
+    for (Read *x = p->reads; x; x = x->next)
+        if (x->stamp.agent == s->agent &&
+            (x->stamp.mask == s->mask || x->stamp.epoch == s->epoch)) {
+            x->stamp.mask |= s->mask;
+            x->stamp.epoch = s->epoch;
+            x->stamp.op = s->op;
+            return;
+        }
+    Read *x = r->shadow->free;
+    if (x)
+        r->shadow->free = x->next;
+    else
+        x = ARENA_NEW(r->order.arena, Read);
+    x->stamp = *s;
+    x->next = p->reads;
+    p->reads = x;
+}
+
+static void drop_reads(Shadow *sh, Part *p)
+{
+    while (p->reads) {
+        Read *x = p->reads;
+        p->reads = x->next;
+        x->next = sh->free;
+        sh->free = x;
+    }
+}
+
+static void touch(AsyncRun *r, const MachineEvent *e, const Viewer *v,
+                  const Stamp *s, Part *p, bool write)
+{
+    bool other = p->cluster != e->agent.cluster, adds = write && is_add(s);
+    if (p->write.op && (other || !sees(r, e, v, &p->write, true)))
+        fault(r, e, v, &p->write, write, true);
+    for (const Read *x = p->reads; x; x = x->next) {
+        bool added = is_add(&x->stamp);
+        if ((write || added) && !(adds && added) &&
+            (other || !sees(r, e, v, &x->stamp, added))) {
+            fault(r, e, v, &x->stamp, write, added);
+            break;
+        }
+    }
+    if (!write || adds) {
+        if (!p->write.op && !p->reads)
+            p->cluster = e->agent.cluster;
+        add_read(r, p, s);
+        return;
+    }
+    drop_reads(r->shadow, p);
+    p->write = *s;
+    p->cluster = e->agent.cluster;
+}
+
+/* ---- shared memory ------------------------------------------------------- */
+
+static Read *copy_reads(AsyncRun *r, const Read *from)
+{
+    Read *first = NULL;
+    for (; from; from = from->next) {
+        Read *x = ARENA_NEW(r->order.arena, Read);
+        x->stamp = from->stamp;
+        x->next = first;
+        first = x;
+    }
+    return first;
+}
+
+/* Parts of at most `size` bytes, which divides 16. */
+static void split(AsyncRun *r, Chunk *c, unsigned size)
+{
+    if (!c->size) {
+        c->size = size;
+        c->parts = ARENA_ARRAY(r->order.arena, Part, CHUNK / size);
+        return;
+    }
+    if (c->size <= size)
+        return;
+    Part *parts = ARENA_ARRAY(r->order.arena, Part, CHUNK / size);
+    for (unsigned i = 0; i < CHUNK / size; i++) {
+        parts[i] = c->parts[i * size / c->size];
+        parts[i].reads = copy_reads(r, parts[i].reads);
+    }
+    c->parts = parts;
+    c->size = size;
+}
+
+/* All of a chunk is written: it may be one part again. */
+static void whole(AsyncRun *r, const MachineEvent *e, const Viewer *v,
+                  const Stamp *s, Chunk *c)
+{
+    unsigned n = CHUNK / c->size;
+    for (unsigned i = 0; i < n; i++)
+        touch(r, e, v, s, &c->parts[i], true);
+    c->size = CHUNK;
+}
+
+static unsigned part_size(int64_t at, int64_t n)
+{
+    unsigned size = CHUNK;
+    while (size > 1 && (at % size || n % size))
+        size /= 2;
+    return size;
+}
+
+static void shared_access(AsyncRun *r, const MachineEvent *e, bool write)
+{
+    Shadow *sh = r->shadow;
+    Order *o = &r->order;
+    Viewer v = viewer(r, e);
+    Stamp s = order_stamp(o, e);
+    Chunk *chunks =
+        sh->chunks + (e->agent.cluster * o->n_ctas + e->cta) * sh->n_chunks;
+    int64_t at = e->offset, end = e->offset + e->length;
+    while (at < end) {
+        int64_t stop = (at / CHUNK + 1) * CHUNK;
+        int64_t n = (stop < end ? stop : end) - at;
+        Chunk *c = &chunks[at / CHUNK];
+        split(r, c, part_size(at % CHUNK, n));
+        if (write && n == CHUNK) {
+            whole(r, e, &v, &s, c);
+        } else {
+            for (int64_t i = 0; i < n; i += c->size)
+                touch(r, e, &v, &s, &c->parts[(at + i) % CHUNK / c->size],
+                      write);
+        }
+        at += n;
+    }
+}
+
+/* ---- global memory ------------------------------------------------------- */
+
+static Part *tensor_parts(AsyncRun *r, const Tensor *t)
+{
+    TensorShadow *x = r->shadow->tensors;
+    while (x && x->tensor != t)
+        x = x->next;
+    if (x)
+        return x->parts;
+    x = ARENA_NEW(r->order.arena, TensorShadow);
+    x->tensor = t;
+    x->parts = ARENA_ARRAY(r->order.arena, Part, t->count);
+    x->next = r->shadow->tensors;
+    r->shadow->tensors = x;
+    return x->parts;
+}
+
+static void global_access(AsyncRun *r, const MachineEvent *e, bool write)
+{
+    for (unsigned i = 0; i < r->n_quiet; i++)
+        if (r->quiet[i] == e->tensor)
+            return;
+    Viewer v = viewer(r, e);
+    Stamp s = order_stamp(&r->order, e);
+    Part *parts = tensor_parts(r, e->tensor);
+    for (int64_t i = 0; i < e->length; i++)
+        touch(r, e, &v, &s, &parts[e->offset + i], write);
+}
+
+void races_event(AsyncRun *r, const MachineEvent *e)
+{
+    if (e->kind == MEV_launch) {
+        Order *o = &r->order;
+        r->shadow = ARENA_NEW(o->arena, Shadow);
+        r->shadow->n_chunks =
+            (size_t)op_attr_int(e->op, "smem_bytes", 0) / CHUNK + 64;
+        r->shadow->chunks =
+            ARENA_ARRAY(o->arena, Chunk,
+                        r->shadow->n_chunks * o->n_clusters * o->n_ctas);
+        return;
+    }
+    if (r->races_bad)
+        return;
+    if (e->tensor)
+        global_access(r, e, e->kind == MEV_write);
+    else
+        shared_access(r, e, e->kind == MEV_write);
+}

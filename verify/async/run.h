@@ -1,0 +1,55 @@
+/* One run of the machine under the eyes of check-async: what protocol.c and
+ * races.c share. The driver (check_async.c) makes it, machine_run feeds it. */
+#ifndef EXO_VERIFY_ASYNC_RUN_H
+#define EXO_VERIFY_ASYNC_RUN_H
+
+#include "verify/async/order.h"
+
+typedef struct Shadow Shadow;
+
+/* A copy under way, and the phase its bytes were meant for. */
+typedef struct CopyTarget {
+    uint64_t effect;
+    unsigned cta;
+    int64_t phase;
+} CopyTarget;
+
+/* The first event that was not as the rings number it: what is behind a fault,
+ * where there is one. It alone refutes nothing. */
+typedef struct Cause {
+    const char *code; /* NULL: none */
+    MachineEvent event;
+    const char *text;
+} Cause;
+
+typedef struct AsyncRun {
+    MachineObserver base;
+    Order order;
+    Ctx *ctx;
+    Module *m;
+    const char *sizes; /* for witnesses */
+    /* Global tensors that the kernel only reads. */
+    const Tensor **quiet;
+    unsigned n_quiet;
+    VEC(CopyTarget) targets;
+    Cause cause;
+    Shadow *shadow;
+    unsigned *exited; /* warps, by cluster and CTA */
+    bool protocol_bad, races_bad;
+} AsyncRun;
+
+/* An error at op with the place as witness, unless the part has one already;
+ * marks the part as refuted. */
+void protocol_fault(AsyncRun *r, const MachineEvent *e, const char *code,
+                    const char *fmt, ...) EXO_PRINTF(4, 5);
+void race_fault(AsyncRun *r, const MachineEvent *e, const Stamp *other,
+                const char *code, const char *fmt, ...) EXO_PRINTF(5, 6);
+
+/* Looks at an event before the order takes it. */
+void protocol_event(AsyncRun *r, const MachineEvent *e);
+/* .. and after. */
+void protocol_after(AsyncRun *r, const MachineEvent *e);
+/* Reads and writes. */
+void races_event(AsyncRun *r, const MachineEvent *e);
+
+#endif

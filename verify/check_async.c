@@ -1,0 +1,408 @@
+/* Runs a lowered program at a few sizes under the observers of verify/async and
+ * turns what they and the machine found into verdicts. The canonical schedule
+ * suffices: docs/semantics.md says why. */
+#include "verify/check_async.h"
+
+#include "verify/async/budget.h"
+#include "verify/async/layout.h"
+#include "verify/async/run.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct AsyncCheck {
+    Ctx *ctx;
+    Module *m;
+    const Op *host;
+    AsyncRun run;
+    const char *machine_class; /* of the fault that ended a run */
+    bool protocol_bad, races_bad, ended;
+    const char *sizes;
+} AsyncCheck;
+
+/* ---- faults -------------------------------------------------------------- */
+
+static void place(StrBuf *out, const AsyncRun *r, const MachineEvent *e)
+{
+    strbuf_addf(out, "cluster = %u, cta = %u, warp = %u", e->agent.cluster,
+                e->agent.cta, e->agent.warp);
+    uint32_t lanes = e->agent.lanes;
+    if (lanes && !(lanes & (lanes - 1)))
+        strbuf_addf(out, ", lane = %d", __builtin_ctz(lanes));
+    if (r->sizes && *r->sizes)
+        strbuf_addf(out, ", %s", r->sizes);
+}
+
+static Diag *fault(AsyncRun *r, const MachineEvent *e, const char *code,
+                   const char *fmt, va_list ap)
+{
+    StrBuf text = { 0 }, at = { 0 };
+    const OpInfo *i = op_info(e->op->code);
+    strbuf_vaddf(&text, fmt, ap);
+    Diag *d = diag_error(r->ctx, e->op->loc, code, "'%s.%s': %s: %s",
+                         i->dialect, i->text ? i->text : i->name, code,
+                         strbuf_text(&text));
+    place(&at, r, e);
+    diag_witness(r->ctx, d, "%s", strbuf_text(&at));
+    strbuf_free(&text);
+    strbuf_free(&at);
+    return d;
+}
+
+static void note_cause(AsyncRun *r, Diag *d)
+{
+    if (r->cause.code)
+        diag_note(r->ctx, d, r->cause.event.op->loc, "%s: %s", r->cause.code,
+                  r->cause.text);
+}
+
+void protocol_fault(AsyncRun *r, const MachineEvent *e, const char *code,
+                    const char *fmt, ...)
+{
+    if (r->protocol_bad)
+        return;
+    r->protocol_bad = true;
+    const Cause *c = &r->cause;
+    va_list ap;
+    va_start(ap, fmt);
+    Diag *d = fault(r, e, c->code ? c->code : code, fmt, ap);
+    va_end(ap);
+    note_cause(r, d);
+}
+
+void race_fault(AsyncRun *r, const MachineEvent *e, const Stamp *other,
+                const char *code, const char *fmt, ...)
+{
+    if (r->races_bad)
+        return;
+    r->races_bad = true;
+    va_list ap;
+    va_start(ap, fmt);
+    Diag *d = fault(r, e, code, fmt, ap);
+    va_end(ap);
+    diag_note(r->ctx, d, other->op->loc, "the other access is here");
+}
+
+/* ---- the observer -------------------------------------------------------- */
+
+static void observe(MachineObserver *self, const MachineEvent *e)
+{
+    AsyncRun *r = (AsyncRun *)self;
+    if (e->kind == MEV_read || e->kind == MEV_write) {
+        races_event(r, e);
+        return;
+    }
+    if (e->kind == MEV_target) {
+        protocol_event(r, e);
+        return;
+    }
+    if (e->kind != MEV_launch)
+        protocol_event(r, e);
+    order_event(&r->order, e);
+    if (e->kind == MEV_launch) {
+        r->exited = NULL;
+        r->targets.len = 0;
+        races_event(r, e);
+    }
+    protocol_after(r, e);
+}
+
+/* ---- the class of the machine's own faults ------------------------------- */
+
+typedef struct ClassRow {
+    const char *code, *op, *class;
+} ClassRow;
+
+/* The first row whose code and op fit; op NULL fits all. */
+static const ClassRow classes[] = {
+    { "mbarrier", "mbarrier.init", "B-LIFE" },
+    { "mbarrier", "mbarrier.arrive", "B-COUNT" },
+    { "mbarrier", "cp.async.mbarrier.arrive", "B-COUNT" },
+    { "mbarrier", "mbarrier.wait", "B-PHASE" },
+    { "mbarrier", NULL, "B-TX" },
+    { "exited", NULL, "CL-EXIT" },
+    { "unfinished", NULL, "D-WAR" },
+    { "in-flight", NULL, "W-REG" },
+    { "wgmma", NULL, "W-REG" },
+    { "copy", NULL, "M-BOX" },
+    { "machine", "mbarrier.arrive", "CL-MASK" },
+    { "machine", "bulk.tensor.load", "CL-MASK" },
+    { "machine", "barrier.cta.sync", "C-ID" },
+    { "machine", NULL, "C-CONV" },
+};
+
+static bool has_uninitialised_mbar(const AsyncRun *r, const Op *op)
+{
+    (void)r;
+    return op->code == OP_async_bulk_tensor_load;
+}
+
+/* Which of an mbarrier's numbers is wrong when nothing can go on. */
+static const char *deadlock_class(const AsyncRun *r)
+{
+    const Order *o = &r->order;
+    bool bytes = false, count = false;
+    for (unsigned c = 0; c < o->n_clusters; c++)
+        for (size_t i = 0; i < o->n_ctas * o->n_bars; i++) {
+            const OrderBar *b = o->clusters[c].bars[i];
+            if (!b || !b->agent)
+                continue;
+            int64_t arrived = (int64_t)b->arrivals[0].len;
+            bytes |= b->expected != b->delivered && arrived == b->count;
+            count |= arrived > 0 && arrived < b->count;
+        }
+    return bytes ? "B-TX" : count ? "B-COUNT" : "B-CYCLE";
+}
+
+static const char *class_of(const AsyncRun *r, const Op *op, const char *code)
+{
+    const OpInfo *i = op_info(op->code);
+    const char *name = i->text ? i->text : i->name;
+    bool by_protocol = !strcmp(code, "deadlock") || !strcmp(code, "poison") ||
+                       !strcmp(code, "mbarrier");
+    if (by_protocol && r->cause.code)
+        return r->cause.code;
+    if (!strcmp(code, "deadlock"))
+        return deadlock_class(r);
+    if (!strcmp(code, "poison"))
+        return "D-RAW";
+    if (!strcmp(code, "proxy"))
+        return has_uninitialised_mbar(r, op) ? "B-LIFE" : "D-PROXY";
+    for (size_t n = 0; n < sizeof classes / sizeof *classes; n++)
+        if (!strcmp(classes[n].code, code) &&
+            (!classes[n].op || !strcmp(classes[n].op, name)))
+            return classes[n].class;
+    return code;
+}
+
+static const char *classify(void *user, const Op *op, const char *code)
+{
+    AsyncCheck *c = user;
+    c->machine_class = class_of(&c->run, op, code);
+    return c->machine_class;
+}
+
+/* ---- arguments ----------------------------------------------------------- */
+
+typedef struct WriteSearch {
+    const Module *m;
+    const Value *v;
+    Arena *scratch;
+    bool found;
+} WriteSearch;
+
+static bool find_write(Op *op, void *user)
+{
+    WriteSearch *s = user;
+    OpAccessVec v = { 0 };
+    op_accesses(s->m, op, s->scratch, &v);
+    for (size_t i = 0; i < v.len; i++)
+        if ((v.data[i].flags & (ACC_WRITE | ACC_REDUCE)) &&
+            value_root(v.data[i].access->base) == s->v)
+            s->found = true;
+    return !s->found;
+}
+
+/* The host's value behind a launch operand. */
+static const Value *behind(const Operand *o)
+{
+    Value *v = o->kind == OPND_access  ? o->u.access->base
+               : o->kind == OPND_value ? o->u.value
+                                       : NULL;
+    while (v && v->def && v->def->code == OP_host_tensor_map)
+        v = v->def->operands[0].u.access->base;
+    return v ? value_root(v) : NULL;
+}
+
+typedef struct LaunchSearch {
+    AsyncCheck *c;
+    const Value *param;
+    bool written;
+} LaunchSearch;
+
+static bool launch_writes(Op *op, void *user)
+{
+    LaunchSearch *s = user;
+    if (op->code != OP_host_launch)
+        return true;
+    const Op *k = module_symbol(s->c->m, op_attr_str(op, "kernel", ""));
+    for (unsigned i = 0; k && i < op->n_operands; i++) {
+        if (behind(&op->operands[i]) != s->param ||
+            i >= k->blocks[0]->n_args)
+            continue;
+        WriteSearch w = { s->c->m, k->blocks[0]->args[i].value,
+                          s->c->run.order.arena, false };
+        op_walk((Op *)k, find_write, &w);
+        s->written |= w.found;
+    }
+    return true;
+}
+
+static bool is_written(AsyncCheck *c, const Value *param)
+{
+    LaunchSearch s = { c, param, false };
+    op_walk((Op *)c->host, launch_writes, &s);
+    return s.written;
+}
+
+/* Tensors of zeros: only who touches what when is looked at. */
+static bool make_args(AsyncCheck *c, const SizeSet *sizes, ProcArg *args)
+{
+    const Block *b = c->host->blocks[0];
+    AsyncRun *r = &c->run;
+    r->quiet = ARENA_ARRAY(r->order.arena, const Tensor *, b->n_args + 1);
+    for (unsigned i = 0, n = 0; i < b->n_args; i++)
+        if (!b->args[i].value && n < sizes->n)
+            args[i].value = sizes->values[n++];
+    for (unsigned i = 0; i < b->n_args; i++) {
+        int64_t extent[TENSOR_MAX_RANK];
+        const Value *v = b->args[i].value;
+        if (!v)
+            continue;
+        if (!interp_param_extents(c->m, c->host, i, args, extent))
+            return false;
+        Tensor *t = tensor_new(v->name, v->type->elem, v->type->rank, extent);
+        args[i].tensor = t;
+        if (!t)
+            return false;
+        memset(t->bytes, 0, (size_t)t->count * t->elem_bytes);
+        tensor_set_written(t);
+        if (!is_written(c, v))
+            r->quiet[r->n_quiet++] = t;
+    }
+    return true;
+}
+
+/* ---- runs ---------------------------------------------------------------- */
+
+static const char *set_text(AsyncCheck *c, const SizeSet *s)
+{
+    StrBuf text = { 0 };
+    sizes_print(&text, c->m, s);
+    const char *out = ctx_intern(c->ctx, strbuf_text(&text));
+    strbuf_free(&text);
+    return out;
+}
+
+static void note_end(AsyncCheck *c, bool ok)
+{
+    const AsyncRun *r = &c->run;
+    c->protocol_bad |= r->protocol_bad;
+    c->races_bad |= r->races_bad;
+    if (ok)
+        return;
+    const char *class = c->machine_class;
+    c->ended = true;
+    if (class && class[0] == 'D' && class[1] == '-')
+        c->races_bad = true;
+    else
+        c->protocol_bad = true;
+}
+
+static void run_at(AsyncCheck *c, const SizeSet *sizes, int64_t clusters)
+{
+    AsyncRun *r = &c->run;
+    *r = (AsyncRun){ .ctx = c->ctx, .m = c->m };
+    r->order.arena = arena_new();
+    r->base.event = observe;
+    r->base.wants = 1u << MEV_read | 1u << MEV_write | 1u << MEV_issue |
+                    1u << MEV_phase | 1u << MEV_exit | 1u << MEV_launch |
+                    1u << MEV_init | 1u << MEV_arrive | 1u << MEV_expect |
+                    1u << MEV_deliver | 1u << MEV_target | 1u << MEV_pass |
+                    1u << MEV_meet | 1u << MEV_step;
+    r->sizes = set_text(c, sizes);
+    MachineObserver *observers[1] = { &r->base };
+    MachineOptions o = { .clusters = clusters,
+                         .canonical = true,
+                         .classify = classify,
+                         .classify_user = c,
+                         .n_observers = 1,
+                         .observers = observers };
+    unsigned n = c->host->blocks[0]->n_args;
+    ProcArg *args = ARENA_ARRAY(r->order.arena, ProcArg, n + 1);
+    bool ok = make_args(c, sizes, args) &&
+              machine_run(c->m, c->host, args, n, &o);
+    note_end(c, ok);
+    for (unsigned i = 0; i < n; i++)
+        tensor_free(args[i].tensor);
+    arena_free(r->order.arena);
+}
+
+static bool find_launch(Op *op, void *user)
+{
+    bool *found = user;
+    *found |= op->code == OP_host_launch;
+    return true;
+}
+
+static void run_all(AsyncCheck *c, const SizeSet *sizes, unsigned n,
+                    CheckResult *protocol, CheckResult *races)
+{
+    StrBuf scope = { 0 };
+    for (unsigned i = 0; i < n && !c->protocol_bad && !c->races_bad; i++) {
+        c->sizes = set_text(c, &sizes[i]);
+        strbuf_addf(&scope, "%s%s", i ? "; " : "", c->sizes);
+        run_at(c, &sizes[i], 1 + (int64_t)i % 2);
+    }
+    const char *text = ctx_intern(c->ctx, strbuf_text(&scope));
+    strbuf_free(&scope);
+    *protocol = (CheckResult){ .verdict = VERDICT_proved, .scope = text };
+    *races = *protocol;
+    const char *open = "the run ended early, see the other parts";
+    if (c->protocol_bad)
+        *protocol =
+            (CheckResult){ .verdict = VERDICT_refuted, .witness = c->sizes };
+    else if (c->ended)
+        *protocol = (CheckResult){ .verdict = VERDICT_unknown, .reason = open };
+    if (c->races_bad)
+        *races =
+            (CheckResult){ .verdict = VERDICT_refuted, .witness = c->sizes };
+    else if (c->ended)
+        *races = (CheckResult){ .verdict = VERDICT_unknown, .reason = open };
+    if (!n)
+        *protocol = *races = (CheckResult){
+            .verdict = VERDICT_unknown,
+            .reason = "no sizes were found that keep the program's conditions"
+        };
+}
+
+/* ---- all parts ----------------------------------------------------------- */
+
+static const char *const part_names[ASYNC_PARTS] = { "check-async/protocol",
+                                                     "check-async/races",
+                                                     "check-async/layout",
+                                                     "check-async/budget" };
+
+void check_async(Ctx *ctx, Module *m, const Op *host, const SizeSet *sizes,
+                 Prover *prover, CheckResult out[ASYNC_PARTS])
+{
+    AsyncCheck c = { .ctx = ctx, .m = m, .host = host };
+    SizeSet own[SIZE_SETS];
+    Arena *arena = arena_new();
+    bool launches = false;
+    op_walk((Op *)host, find_launch, &launches);
+    unsigned n = 1;
+    if (sizes)
+        own[0] = *sizes;
+    else
+        n = sizes_choose(arena, m, host, own);
+    out[ASYNC_budget] = check_async_budget(ctx, m, host);
+    out[ASYNC_layout] = check_async_layout(ctx, m, host, prover);
+    if (out[ASYNC_budget].verdict == VERDICT_refuted)
+        out[ASYNC_protocol] = out[ASYNC_races] =
+            (CheckResult){ .verdict = VERDICT_not_run,
+                           .reason = "the budget is refuted" };
+    else
+        run_all(&c, own, n, &out[ASYNC_protocol], &out[ASYNC_races]);
+    for (int i = 0; i < ASYNC_PARTS; i++) {
+        out[i].check = part_names[i];
+        out[i].proc = op_attr_str(host, "name", "_");
+        out[i].version = CHECK_ASYNC_VERSION;
+        if (!launches)
+            out[i] = (CheckResult){ .check = part_names[i],
+                                    .proc = out[i].proc,
+                                    .verdict = VERDICT_not_run,
+                                    .reason = "no kernel is launched" };
+    }
+    arena_free(arena);
+}

@@ -1,0 +1,28 @@
+/* check-async: is a lowered program right by itself?
+ *
+ * Looks at a host.proc and the kernels that it launches, whoever wrote them.
+ * Each part is a verdict of its own:
+ *
+ *   protocol    mbarriers, groups, barriers of threads, clusters (a run)
+ *   races       happens-before, proxies included (the same run)
+ *   layout      one map of elements to addresses for map, view, descriptor
+ *   budget      shared memory, registers, barriers, shapes (the text alone)
+ *
+ * Runs are at the sizes given, or at those of verify/sizes.h. */
+#ifndef EXO_VERIFY_CHECK_ASYNC_H
+#define EXO_VERIFY_CHECK_ASYNC_H
+
+#include "passes/prove.h"
+#include "verify/check.h"
+#include "verify/sizes.h"
+
+#define CHECK_ASYNC_VERSION 1
+
+enum { ASYNC_protocol, ASYNC_races, ASYNC_layout, ASYNC_budget, ASYNC_PARTS };
+
+/* Checks host (a host.proc of m); sizes may be NULL. Faults go to ctx. Adds
+ * variables to the module's index expressions and nothing else. */
+void check_async(Ctx *ctx, Module *m, const Op *host, const SizeSet *sizes,
+                 Prover *prover, CheckResult out[ASYNC_PARTS]);
+
+#endif
