@@ -122,19 +122,23 @@ ToolStatus check_sizes(Ctx *ctx, const Module *m, const Options *o)
 
 /* ---- side inputs -------------------------------------------------------- */
 
-ToolStatus check_side_inputs(Ctx *ctx, const Options *o)
+ToolStatus check_side_inputs(Ctx *ctx, const Options *o, CheckInputs *out)
 {
+    *out = (CheckInputs){ .proc = options_value(o, "--proc", NULL),
+                          .sizes = options_value(o, "--size", NULL) };
     const char *lowered = options_value(o, "--lowered", NULL);
     const char *ptx = options_value(o, "--ptx", NULL);
-    if (lowered) {
-        Module *m = input_read(ctx, o, lowered);
-        if (!m)
-            return TOOL_wrong;
-        module_free(m);
-    }
-    if (ptx && !ctx_read_source(ctx, ptx))
+    if (lowered && !(out->lowered = input_read(ctx, o, lowered)))
+        return TOOL_wrong;
+    if (ptx && !(out->ptx = ctx_read_source(ctx, ptx)))
         return TOOL_wrong;
     return TOOL_done;
+}
+
+void check_inputs_free(CheckInputs *in)
+{
+    if (in->lowered)
+        module_free(in->lowered);
 }
 
 /* ---- the pipeline ------------------------------------------------------- */

@@ -4,6 +4,7 @@
 #define EXO_TOOLS_CHECK_REPORT_H
 
 #include "passes/pass.h"
+#include "tools/checks.h"
 #include "tools/diag_print.h"
 #include "tools/options.h"
 
@@ -12,8 +13,9 @@ ToolStatus check_missing(const Options *o, const char *part);
 /* --size: every name is a control parameter of a procedure that is checked,
  * and the procedure's asserts hold where the sizes decide them. */
 ToolStatus check_sizes(Ctx *ctx, const Module *m, const Options *o);
-/* --lowered and --ptx can be read. */
-ToolStatus check_side_inputs(Ctx *ctx, const Options *o);
+/* Reads --proc, --size, --lowered and --ptx; check_inputs_free ends it. */
+ToolStatus check_side_inputs(Ctx *ctx, const Options *o, CheckInputs *out);
+void check_inputs_free(CheckInputs *in);
 /* --certificate: does it speak of this program, and do the checks say again
  * what it says? Prints a line for each of its claims. *m may be lowered. In
  * check_certificate.c. */

@@ -1,11 +1,11 @@
 /* Adapters from the checks of verify/, which look at one procedure, to passes,
  * which look at a module: every public procedure is checked, or the one that
- * `user` names. */
+ * the CheckInputs behind `user` name. */
 #include "tools/checks.h"
 
+#include "tools/checks_async.h"
 #include "tools/input.h"
 #include "verify/check.h"
-#include "verify/check_async.h"
 #include "verify/check_par.h"
 #include "verify/check_seq.h"
 #include "verify/sync_check.h"
@@ -26,21 +26,26 @@ static PassVerdict to_pass_verdict(Verdict v)
     }
 }
 
-static void report(PassCtx *pc, const CheckResult *r)
+PassFinding to_pass_finding(const CheckResult *r)
 {
     PassFinding f = { r->check, r->proc, to_pass_verdict(r->verdict), NULL };
     f.text = r->verdict == VERDICT_proved    ? r->scope
              : r->verdict == VERDICT_refuted ? r->witness
                                              : r->reason;
-    pass_finding(pc, f);
+    return f;
 }
 
-static bool is_asked(const Op *op, const char *name)
+static void report(PassCtx *pc, const CheckResult *r)
 {
-    if (!name)
+    pass_finding(pc, to_pass_finding(r));
+}
+
+static bool is_asked(const Op *op, const CheckInputs *in)
+{
+    if (!in || !in->proc)
         return proc_is_public(op);
     return op->code == OP_ctl_proc &&
-           !strcmp(op_attr_str(op, "name", ""), name);
+           !strcmp(op_attr_str(op, "name", ""), in->proc);
 }
 
 static void run_check_seq(PassCtx *pc, Module *m, void *user)
@@ -78,19 +83,6 @@ static void run_sync_check(PassCtx *pc, Module *m, void *user)
         }
 }
 
-static void run_check_async(PassCtx *pc, Module *m, void *user)
-{
-    for (Op *op = m->body->first; op; op = op->next) {
-        CheckResult r[ASYNC_PARTS];
-        if (op->code != OP_host_proc ||
-            (user && strcmp(op_attr_str(op, "name", ""), user) != 0))
-            continue;
-        check_async(pc->ctx, m, op, NULL, pc->prover, r);
-        for (int i = 0; i < ASYNC_PARTS; i++)
-            report(pc, &r[i]);
-    }
-}
-
 static const PassCheck checks[] = {
     { "check-seq", run_check_seq, NULL },
     { "check-par", run_check_par, NULL },
@@ -105,11 +97,12 @@ const PassCheck *tool_checks(unsigned *n)
     return checks;
 }
 
-const PassCheck *tool_checks_of(Arena *arena, const char *proc, unsigned *n)
+const PassCheck *tool_checks_of(Arena *arena, const CheckInputs *in,
+                                unsigned *n)
 {
     PassCheck *own = arena_memdup(arena, checks, sizeof checks);
     for (unsigned i = 0; i < CHECK_COUNT; i++)
-        own[i].user = (void *)proc;
+        own[i].user = (void *)in;
     *n = CHECK_COUNT;
     return own;
 }

@@ -23,6 +23,7 @@ typedef struct Check {
     Module *m;
     DiagFormat format;
     const Diag *printed; /* the last diagnostic that was shown */
+    CheckInputs inputs;
 } Check;
 
 /* ---- what is asked ------------------------------------------------------ */
@@ -53,7 +54,8 @@ static ToolStatus select_proc(Check *c)
         return TOOL_done;
     }
     Op *found = module_symbol(c->m, name);
-    if (!found || found->code != OP_ctl_proc)
+    if (!found ||
+        (found->code != OP_ctl_proc && found->code != OP_host_proc))
         return options_usage(c->options, "no procedure is named '%s'", name);
     return TOOL_done;
 }
@@ -81,8 +83,7 @@ static ToolStatus run_pipeline(Check *c, const char *level, PassManager *pm)
     *pm = (PassManager){ .ctx = c->ctx };
     ToolProver *prover = tool_prover_open(arena);
     pm->prover = tool_prover(prover);
-    pm->checks = tool_checks_of(
-        arena, options_value(c->options, "--proc", NULL), &pm->n_checks);
+    pm->checks = tool_checks_of(arena, &c->inputs, &pm->n_checks);
     bool ok = pipeline_run(pm, &p, &c->m);
     if (options_has(c->options, "--timing"))
         report_times(pm, prover);
@@ -110,7 +111,7 @@ static ToolStatus check_module(Check *c)
         return status;
     status = check_sizes(c->ctx, c->m, c->options);
     if (status == TOOL_done)
-        status = check_side_inputs(c->ctx, c->options);
+        status = check_side_inputs(c->ctx, c->options, &c->inputs);
     if (status != TOOL_done)
         return status;
     if (options_has(c->options, "--certificate"))
@@ -130,6 +131,7 @@ static ToolStatus check_file(Check *c)
     c->m = input_read(c->ctx, c->options, path);
     ToolStatus status = c->m ? check_module(c) : TOOL_wrong;
     diag_print_new(c->ctx, &c->printed, c->format);
+    check_inputs_free(&c->inputs);
     module_free(c->m);
     return status;
 }

@@ -209,6 +209,20 @@ static ToolStatus missing(const char *what)
 }
 
 #if EXO_WITH_LLVM
+typedef struct ReadBack {
+    Translate *t;
+    ToolStatus status;
+} ReadBack;
+
+/* What reading the PTX back found about one procedure. */
+static void read_back(void *user, PassFinding f)
+{
+    ReadBack *b = user;
+    certificate_add_finding(&b->t->cert, f);
+    if (f.verdict == PASS_refuted)
+        b->status = TOOL_wrong;
+}
+
 static ToolStatus make_ptx(Translate *t)
 {
     StrBuf summary = { 0 };
@@ -219,9 +233,13 @@ static ToolStatus make_ptx(Translate *t)
                                 t->form == FORM_llvm ? &t->llvm : NULL,
                                 t->form == FORM_llvm ? NULL : &t->ptx);
     strbuf_free(&summary);
-    if (ok && t->form != FORM_llvm)
-        certificate_add_text(&t->cert, "ptx", strbuf_text(&t->ptx), t->ptx.len);
-    return ok ? TOOL_done : TOOL_wrong;
+    if (!ok || t->form == FORM_llvm)
+        return ok ? TOOL_done : TOOL_wrong;
+    certificate_add_text(&t->cert, "ptx", strbuf_text(&t->ptx), t->ptx.len);
+    ReadBack back = { t, TOOL_done };
+    tool_readback(t->ctx, t->m, strbuf_text(&t->ptx), t->ptx.len, read_back,
+                  &back);
+    return back.status;
 }
 #else
 static ToolStatus make_ptx(Translate *t)

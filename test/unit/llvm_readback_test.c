@@ -6,6 +6,7 @@
 #include "ir/lib.h"
 #include "passes/abi.h"
 #include "passes/lower/lower.h"
+#include "verify/async/readback.h"
 
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
@@ -48,64 +49,14 @@ static void unload(Loaded *l)
     ctx_free(l->ctx);
 }
 
-/* What an op becomes: the stem of its instruction. The stems are chosen so
- * that none is part of another's line. */
-static const struct {
-    OpCode code;
-    const char *stem;
-} stems[] = {
-    { OP_async_elect, "elect.sync _" },
-    { OP_async_setmaxnreg, "setmaxnreg." },
-    { OP_async_mbarrier_init, "mbarrier.init." },
-    { OP_async_mbarrier_wait, "mbarrier.try_wait.parity" },
-    { OP_async_mbarrier_arrive, "\tmbarrier.arrive" },
-    { OP_async_mbarrier_expect_tx, "mbarrier.expect_tx" },
-    { OP_async_cp_async_mbarrier_arrive, "cp.async.mbarrier.arrive" },
-    { OP_async_fence_mbarrier_init, "fence.mbarrier_init" },
-    { OP_async_fence_proxy, "fence.proxy.async" },
-    { OP_async_warp_sync, "bar.warp.sync" },
-    { OP_async_barrier_cta_sync, "barrier.cta.sync" },
-    { OP_async_barrier_cluster_arrive, "barrier.cluster.arrive" },
-    { OP_async_barrier_cluster_wait, "barrier.cluster.wait" },
-    { OP_async_bulk_tensor_load, ".shared::cluster.global.tile" },
-    { OP_async_bulk_tensor_store, "d.global.shared::cta.tile" },
-    { OP_async_bulk_tensor_reduce, "cp.reduce.async.bulk.tensor" },
-    { OP_async_bulk_commit_group, "cp.async.bulk.commit_group" },
-    { OP_async_bulk_wait_group, "cp.async.bulk.wait_group" },
-    { OP_async_cp_async_commit_group, "cp.async.commit_group" },
-    { OP_async_cp_async_wait_group, "cp.async.wait_group" },
-    { OP_async_cp_async_wait_all, "cp.async.wait_all" },
-    { OP_async_wgmma_fence, "wgmma.fence" },
-    { OP_async_wgmma_mma_async, "wgmma.mma_async" },
-    { OP_async_wgmma_commit_group, "wgmma.commit_group" },
-    { OP_async_wgmma_wait_group, "wgmma.wait_group" },
-};
-enum { N_STEMS = sizeof stems / sizeof *stems };
-
-/* How many instructions one op is. */
-static long instructions(const Op *op)
-{
-    long n = 1;
-    if (op->code == OP_async_mbarrier_init) {
-        const Value *v = op->operands[0].u.value;
-        for (unsigned i = 0; i < v->type->rank; i++) {
-            int64_t extent = 0;
-            cr_assert(affine_is_const(v->shape[i], &extent));
-            n *= (long)extent;
-        }
-    } else if (op->code == OP_async_mbarrier_arrive) {
-        const Param *p = op_attr_param(op, "cta_xor");
-        n = p && p->kind == PARAM_tuple ? (long)p->n : 1;
-    }
-    return n;
-}
+enum { MAX_STEMS = 64 };
 
 static bool count_op(Op *op, void *user)
 {
     long *counts = user;
-    for (int i = 0; i < N_STEMS; i++)
-        if (stems[i].code == op->code)
-            counts[i] += instructions(op);
+    for (unsigned i = 0; ptx_stem_at(i)->stem; i++)
+        if (ptx_stem_at(i)->code == op->code)
+            counts[i] += (long)ptx_instructions(op);
     return true;
 }
 
@@ -142,16 +93,17 @@ ParameterizedTestParameters(llvm_readback, counts)
 ParameterizedTest(Program *program, llvm_readback, counts)
 {
     Loaded l = load(program->path);
-    long counts[N_STEMS] = { 0 };
+    long counts[MAX_STEMS] = { 0 };
     StrBuf ptx = { 0 };
     cr_assert(l.n > 0);
     cr_assert(llvm_emit_kernels(l.ctx, l.m, l.n, l.kernels, NULL, NULL, &ptx));
     for (unsigned i = 0; i < l.n; i++)
         op_walk(l.kernels[i], count_op, counts);
-    for (int i = 0; i < N_STEMS; i++) {
-        long got = occurrences(ptx.data, stems[i].stem);
+    for (unsigned i = 0; ptx_stem_at(i)->stem; i++) {
+        const char *stem = ptx_stem_at(i)->stem;
+        long got = occurrences(ptx.data, stem);
         cr_expect(got == counts[i], "%s: %ld of %s in the PTX, %ld in the IR",
-                  program->path, got, stems[i].stem, counts[i]);
+                  program->path, got, stem, counts[i]);
     }
     strbuf_free(&ptx);
     unload(&l);
@@ -167,8 +119,8 @@ Test(llvm_readback, table_is_complete)
                     (row->traits & (OPT_SYNC | OPT_COLLECTIVE)) &&
                     c != OP_async_tile_store && c != OP_async_instr;
         bool has = false;
-        for (int i = 0; i < N_STEMS; i++)
-            has = has || (int)stems[i].code == c;
+        for (unsigned i = 0; ptx_stem_at(i)->stem; i++)
+            has = has || (int)ptx_stem_at(i)->code == c;
         cr_expect(!must || has, "async.%s has no stem", row->name);
     }
 }

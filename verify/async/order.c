@@ -186,7 +186,8 @@ static uint32_t agent_room(const Order *o, const Op *kernel)
     Count n = { 0 };
     uint32_t warps = o->n_lanes / ORDER_LANES;
     op_walk((Op *)kernel, count_op, &n);
-    return o->n_lanes + 2 + warps + (ORDER_NAMED + (uint32_t)n.bars) * o->n_ctas +
+    return o->n_lanes + 2 + warps +
+           (ORDER_NAMED + (uint32_t)n.bars) * o->n_ctas +
            (n.copies ? 2 * (n.scattered ? o->n_lanes : warps) : 0) +
            (n.cp_async ? o->n_lanes : 0);
 }

@@ -1,6 +1,6 @@
 /* The protocol of mbarriers and barriers, for all schedules, from one run.
  *
- * An event of the run is bound to the phase it was seen in when whoever makes it
+ * An event of the run is bound to the phase it was seen in when its agent
  * knows that the phase before is complete, and when the phase cannot end
  * without it: an arrival cannot be counted earlier, a copy's bytes neither, an
  * announcement comes before the last arrival, and a waiter sees the phase that

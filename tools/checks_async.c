@@ -1,0 +1,192 @@
+/* Brings check-async together: finds or makes the lowered form of each
+ * procedure that is asked for, and reports a finding a part. */
+#include "tools/checks_async.h"
+
+#include "passes/lower/lower.h"
+#include "tools/input.h"
+#include "verify/async/readback.h"
+#include "verify/check_async.h"
+
+#include <string.h>
+
+typedef struct Asked {
+    PassCtx *pc;
+    const CheckInputs *in;
+    Module *lowered;
+} Asked;
+
+static void report(Asked *a, const CheckResult *r)
+{
+    pass_finding(a->pc, to_pass_finding(r));
+}
+
+/* ---- sizes --------------------------------------------------------------- */
+
+typedef struct Given {
+    Asked *a;
+    SizeSet *set;
+    int64_t *values;
+    unsigned n;
+} Given;
+
+static bool take_size(const char *name, size_t n, int64_t value, void *user)
+{
+    Given *g = user;
+    for (unsigned i = 0; i < g->set->n; i++) {
+        const char *own =
+            var_get(g->a->lowered->exprs, g->set->vars[i])->name;
+        if (own && strlen(own) == n && !strncmp(own, name, n)) {
+            g->values[i] = value;
+            g->n++;
+        }
+    }
+    return true;
+}
+
+/* The sizes that were given, when they are all that host needs. */
+static bool given_sizes(Asked *a, const Op *host, SizeSet *out)
+{
+    const Block *b = host->blocks[0];
+    Arena *arena = a->pc->scratch;
+    VarId *vars = ARENA_ARRAY(arena, VarId, b->n_args + 1);
+    int64_t *values = ARENA_ARRAY(arena, int64_t, b->n_args + 1);
+    *out = (SizeSet){ 0, vars, values };
+    for (unsigned i = 0; i < b->n_args; i++)
+        if (!b->args[i].value)
+            vars[out->n++] = b->args[i].var;
+    Given g = { a, out, values, 0 };
+    return a->in && a->in->sizes &&
+           options_sizes(a->in->sizes, take_size, &g) && g.n == out->n;
+}
+
+/* ---- parts --------------------------------------------------------------- */
+
+static void check_host(Asked *a, const Op *host)
+{
+    CheckResult r[ASYNC_PARTS];
+    SizeSet sizes;
+    PassCtx *pc = a->pc;
+    Prover *prover = pc->prover ? pc->prover : prover_layer1(pc->scratch);
+    bool given = given_sizes(a, host, &sizes);
+    check_async(pc->ctx, a->lowered, host, given ? &sizes : NULL, prover, r);
+    for (int i = 0; i < ASYNC_PARTS; i++)
+        report(a, &r[i]);
+}
+
+static void check_ptx(Asked *a, const Op *host)
+{
+    CheckResult r = { .check = "check-async/read-back",
+                      .proc = op_attr_str(host, "name", "_"),
+                      .verdict = VERDICT_not_run,
+                      .reason = "no PTX is given" };
+    size_t n;
+    if (a->in && a->in->ptx) {
+        const char *text = ctx_source_text(a->pc->ctx, a->in->ptx, &n);
+        r = check_readback(a->pc->ctx, a->lowered, host, a->in->ptx, text, n);
+    }
+    report(a, &r);
+}
+
+static void not_run(Asked *a, const char *proc, const char *reason)
+{
+    CheckResult r = { .check = "check-async",
+                      .proc = proc,
+                      .verdict = VERDICT_not_run,
+                      .reason = reason };
+    report(a, &r);
+}
+
+/* ---- which procedures ---------------------------------------------------- */
+
+static bool find_device(Op *op, void *user)
+{
+    bool *found = user;
+    *found |= op->code == OP_par_device;
+    return !*found;
+}
+
+static bool has_device(const Op *proc)
+{
+    bool found = false;
+    op_walk((Op *)proc, find_device, &found);
+    return found;
+}
+
+static bool is_asked(const Asked *a, const Op *op)
+{
+    if (a->in && a->in->proc)
+        return op->code == OP_ctl_proc &&
+               !strcmp(op_attr_str(op, "name", ""), a->in->proc);
+    return proc_is_public(op);
+}
+
+static bool was_refuted(const Asked *a, const char *proc)
+{
+    const PassManager *pm = a->pc->manager;
+    for (size_t i = 0; pm && i < pm->findings.len; i++) {
+        const PassFinding *f = &pm->findings.data[i];
+        if (f->verdict == PASS_refuted && f->proc && !strcmp(f->proc, proc))
+            return true;
+    }
+    return false;
+}
+
+static void check_source(Asked *a, Module *m, const Op *proc)
+{
+    const char *name = op_attr_str(proc, "name", "_");
+    if (!has_device(proc)) {
+        not_run(a, name, "the procedure has no device function");
+        return;
+    }
+    if (was_refuted(a, name)) {
+        not_run(a, name, "a check of the level above refuted it");
+        return;
+    }
+    if (!a->lowered && a->in)
+        a->lowered = a->in->lowered;
+    if (!a->lowered) {
+        a->lowered = module_clone(m);
+        if (!lower_par_to_async(a->pc->ctx, a->lowered)) {
+            not_run(a, name, "the lowering refuses it");
+            return;
+        }
+    }
+    const Op *host = module_symbol(a->lowered, name);
+    if (!host || host->code != OP_host_proc) {
+        not_run(a, name, "the lowered text has no host.proc of that name");
+        return;
+    }
+    check_host(a, host);
+    check_ptx(a, host);
+}
+
+void run_check_async(PassCtx *pc, Module *m, void *user)
+{
+    Asked a = { pc, user, NULL };
+    bool lowered = false;
+    for (Op *op = m->body->first; op; op = op->next) {
+        if (op->code != OP_host_proc ||
+            (a.in && a.in->proc &&
+             strcmp(op_attr_str(op, "name", ""), a.in->proc) != 0))
+            continue;
+        lowered = true;
+        a.lowered = m;
+        check_host(&a, op);
+        check_ptx(&a, op);
+    }
+    for (Op *op = m->body->first; op && !lowered; op = op->next)
+        if (is_asked(&a, op))
+            check_source(&a, m, op);
+    if (a.lowered && a.lowered != m && !(a.in && a.in->lowered))
+        module_free(a.lowered);
+}
+
+void tool_readback(Ctx *ctx, const Module *m, const char *ptx, size_t n,
+                   void (*fn)(void *user, PassFinding f), void *user)
+{
+    for (const Op *op = m->body->first; op; op = op->next)
+        if (op->code == OP_host_proc) {
+            CheckResult r = check_readback(ctx, m, op, 0, ptx, n);
+            fn(user, to_pass_finding(&r));
+        }
+}
