@@ -721,26 +721,37 @@ static bool do_alloc(Machine *m, const SyncEvent *e)
 
 /* ---- frees -------------------------------------------------------------- */
 
+/* May all of these threads use the bytes again? */
+static bool free_permits(Machine *m, const SyncTensor *t, const Record *r,
+                         ThreadsId c, uint32_t *quals)
+{
+    uint32_t initial;
+    return !qual_family_lookup(t->mem->qual_family, "cuda_in_order_instr",
+                               &initial, quals) ||
+           record_permits(m->records, r, c, *quals, VIS_temporal, false);
+}
+
 static bool free_record(Machine *m, unsigned tensor, RecordId id, int64_t flat,
                         bool ring)
 {
     const Record *r = record_get(m->records, id);
     const SyncTensor *t = &m->run->program->tensors[tensor];
-    uint32_t initial = 0, extended = 0;
+    uint32_t quals = 0;
     ThreadsId all = threads_all(m->run->pool);
-    bool ok =
-        ring ? !r->free_bar || (r->flags & REC_FREED)
-             : !qual_family_lookup(t->mem->qual_family, "cuda_in_order_instr",
-                                   &initial, &extended) ||
-                   record_permits(m->records, r, all, extended, VIS_temporal,
-                                  false);
-    if (ok)
+    if (ring ? !r->free_bar || (r->flags & REC_FREED)
+             : free_permits(m, t, r, all, &quals))
         return true;
+    if (!ring && !t->whole_cluster &&
+        free_permits(m, t, r, m->event->threads, &quals)) {
+        m->run->failed = "shared memory that a part of the cluster allocates: "
+                         "whether others may use it again is not decided";
+        return false;
+    }
     fault_at(m, ring ? FAULT_free_missing_arrive : FAULT_free_missing_sync,
              tensor, flat, 0);
     SyncFault *f = &m->pub.fault;
     f->record = *r;
-    f->quals = extended;
+    f->quals = quals;
     f->flag = VIS_temporal;
     f->threads = all;
     return false;

@@ -218,8 +218,9 @@ static const char *why(Report *r, const char *pending, const char **text)
                               pending);
         return "not awaited";
     }
-    if (seen && threads_and(pool, f->threads, seen)) {
-        *text = arena_printf(a, "only %s are past it, %s are not",
+    ThreadsId others_seen = threads_minus(pool, seen, r->trace.before.threads);
+    if (threads_and(pool, f->threads, seen) || others_seen) {
+        *text = arena_printf(a, "it is synchronised with %s only, not with %s",
                              threads_text(r, seen), threads_text(r, late));
         return "D-SCOPE";
     }
