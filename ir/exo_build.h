@@ -42,6 +42,7 @@ typedef struct Build {
     bool failed;
     bool in_entry; /* packs, bytes() and the like are allowed */
     bool in_device;
+    int64_t rank; /* of the family's member: how long its packs are; or 0 */
     /* Procedures of this file seen so far, by name: a symbol op each. */
     Op *(*proc)(struct Build *b, const char *name);
     void *user;

@@ -550,23 +550,20 @@ static void build_param(Build *b, Block *body, const char *name,
     }
 }
 
-/* The parameter, or name0, name1, .. for a pack of a family of rank n. */
+/* The parameter, or name0, name1, .. for a pack of a family of ranks. */
 static void build_params(Build *b, Block *body, const AstParam *a)
 {
-    Binding *rank = build_find(b, ctx_intern(b->ctx, "n"));
     for (; a; a = a->next) {
         if (!a->pack) {
             build_param(b, body, a->name, a);
             continue;
         }
-        if (!b->in_entry || !rank || rank->kind != BIND_param) {
+        if (!b->rank) {
             build_error(b, a->loc, "syntax",
-                        "'%s...' is for families of "
-                        "rank n only",
-                        a->name);
+                        "'%s...' is for families of ranks only", a->name);
             continue;
         }
-        for (int64_t k = 0; k < rank->param.i; k++)
+        for (int64_t k = 0; k < b->rank; k++)
             build_param(b, body,
                         ctx_intern(b->ctx, arena_printf(b->arena, "%s%d",
                                                         a->name, (int)k)),

@@ -250,16 +250,27 @@ static void print_for(ExoPrinter *p, const Op *op)
     build_close(&p->names, mark);
 }
 
+/* `word cond`, in brackets where the line is too long without. */
+static void print_condition(ExoPrinter *p, const char *word, const Cond *c,
+                            const char *end)
+{
+    exo_print_cond(p, c);
+    StrBuf cond = p->line;
+    p->line = (StrBuf){ 0 };
+    size_t columns = 4 * p->indent + strlen(word) + cond.len + strlen(end);
+    strbuf_addf(&p->line, columns > 79 ? "%s(%s)%s" : "%s%s%s", word,
+                strbuf_text(&cond), end);
+    strbuf_free(&cond);
+    exo_print_line(p);
+}
+
 static void print_if(ExoPrinter *p, const Op *op)
 {
     if (op->n_results) {
         exo_print_refuse(p, op->loc, "an if that gives values");
         return;
     }
-    strbuf_add(&p->line, "if ");
-    exo_print_cond(p, op->operands[0].u.cond);
-    strbuf_addc(&p->line, ':');
-    exo_print_line(p);
+    print_condition(p, "if ", op->operands[0].u.cond, ":");
     print_nested(p, op->blocks[0]);
     if (op->n_blocks == 1)
         return;
@@ -400,9 +411,7 @@ static void print_stmt(ExoPrinter *p, const Op *op)
     note_mark(p, op);
     switch (op->code) {
     case OP_ctl_assert:
-        strbuf_add(&p->line, "assert ");
-        exo_print_cond(p, op->operands[0].u.cond);
-        exo_print_line(p);
+        print_condition(p, "assert ", op->operands[0].u.cond, "");
         break;
     case OP_ctl_for:
         print_for(p, op);

@@ -316,8 +316,8 @@ void exo_print_addend(ExoPrinter *p, Value *v, ScalarType want)
 
 enum { COLUMNS = 79, STEP = 4 };
 
-/* A place where a line may be broken: behind a comma, behind `(` or before a
- * sign, within brackets. */
+/* A place where a line may be broken: behind a comma or `(`, before `and`, `or`
+ * or a sign, within brackets. */
 typedef struct Break {
     size_t at;
     int cost; /* the depth in brackets; more for other places than commas */
@@ -352,6 +352,9 @@ static size_t break_after(const char *s, size_t room, int *depth)
             continue;
         else if (c == ',')
             cost = at;
+        else if (!strncmp(s + i + 1, " and ", 5) ||
+                 !strncmp(s + i + 1, " or ", 4))
+            cost = at + 300;
         else if (s[i + 2] == '+' || s[i + 2] == '-')
             cost = at + 1000;
         if (!cost || (best.at && (i + 1 > room || cost > best.cost)))

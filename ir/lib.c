@@ -141,7 +141,18 @@ void made_add(Lib *lib, MadeTable *t, const void *key, const void *thing)
 
 /* ---- families ---------------------------------------------------------- */
 
-/* The numbers of `rank n in 1..5` or `rank n in {8, 16}`. */
+/* A number that a pack may be as long as, or a word. */
+static bool is_member_name(const Param *p)
+{
+    if (p->kind == PARAM_int)
+        return p->i >= 0 && p->i <= 256;
+    if (p->kind != PARAM_str || !*p->s)
+        return false;
+    return strspn(p->s, "abcdefghijklmnopqrstuvwxyz_0123456789") ==
+           strlen(p->s);
+}
+
+/* The members of `rank n in 1..5` or `rank op in {'add', 'sub'}`. */
 static bool family_ranks(Lib *lib, const AstDecl *d, Param *out)
 {
     const AstClause *c = entry_clause(d, "rank", NULL);
@@ -154,7 +165,7 @@ static bool family_ranks(Lib *lib, const AstDecl *d, Param *out)
         build_init(&b, lib_module(lib), lib, arena);
         ok = build_const(&b, e->args[1], out) && out->kind == PARAM_tuple;
         for (unsigned i = 0; ok && i < out->n; i++)
-            ok = out->items[i].kind == PARAM_int && out->items[i].i >= 0;
+            ok = is_member_name(&out->items[i]);
         if (ok)
             *out = *param_intern(lib->ctx, 1, out);
         arena_free(arena);
@@ -176,8 +187,12 @@ static bool add_family(Lib *lib, const AstDecl *d, Entry e, bool override)
     e.is_member = true;
     for (unsigned i = 0; ok && i < ranks.n; i++) {
         StrBuf name = { 0 };
-        e.rank = ranks.items[i].i;
-        strbuf_addf(&name, "%s%lld%s", d->name, (long long)e.rank, d->suffix);
+        e.member = ranks.items[i];
+        if (e.member.kind == PARAM_int)
+            strbuf_addf(&name, "%s%lld%s", d->name, (long long)e.member.i,
+                        d->suffix);
+        else
+            strbuf_addf(&name, "%s%s%s", d->name, e.member.s, d->suffix);
         e.name = ctx_intern(lib->ctx, strbuf_text(&name));
         strbuf_free(&name);
         ok = add_entry(lib, e, override);

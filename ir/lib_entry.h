@@ -15,8 +15,8 @@ typedef struct Entry {
     AstDeclKind kind;
     const AstDecl *decl;
     Lib *home;
-    bool is_member; /* decl->var stands for `rank` */
-    int64_t rank;
+    bool is_member; /* decl->var stands for `member` */
+    Param member;   /* an int or a string */
     bool imported;
 } Entry;
 

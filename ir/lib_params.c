@@ -163,12 +163,12 @@ static bool match_one(Match *m, const AstParam *a, const char *name)
     return true;
 }
 
-/* name...: name0, name1, .. in a family of rank n; else the tuple of what
+/* name...: name0, name1, .. in a family of ranks; else the tuple of what
  * positional arguments are left. */
 static bool match_pack(Match *m, const AstParam *a)
 {
     if (m->e->is_member) {
-        for (int64_t k = 0; k < m->e->rank; k++)
+        for (int64_t k = 0; k < m->b->rank; k++)
             if (!match_one(m, a,
                            arena_printf(m->b->arena, "%s%d", a->name, (int)k)))
                 return false;
@@ -208,9 +208,10 @@ bool entry_open(Build *b, Arena *arena, Lib *lib, Loc loc, const Entry *e,
 {
     build_init(b, lib_module(e->home), lib, arena);
     b->in_entry = true;
-    if (e->is_member)
-        build_bind_param(b, e->decl->var,
-                         &(Param){ .kind = PARAM_int, .i = e->rank });
+    if (e->is_member) {
+        build_bind_param(b, e->decl->var, &e->member);
+        b->rank = e->member.kind == PARAM_int ? e->member.i : 0;
+    }
     Match m = { .b = b,
                 .lib = lib,
                 .loc = loc,

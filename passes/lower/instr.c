@@ -3,6 +3,7 @@
  * A hook turns one call into async ops. It reads the instance for everything
  * it needs; no instruction is known by name here, only hooks are. */
 #include "passes/lower/lower.h"
+#include "passes/lower/tile_map.h"
 
 #include <string.h>
 
@@ -545,6 +546,7 @@ static const struct {
     { "tile_store_elements", hook_tile_store_elements },
     { "tile_store_transposed", hook_tile_store_transposed },
     { "tile_load", hook_tile_load },
+    { "tile_map", lower_tile_map },
     { "ldmatrix", hook_ldmatrix },
 };
 

@@ -225,6 +225,46 @@ static const Row instr_rows[] = {
     { "cuda_tk_load_rs_inner_cols_128",
       "dst=f32, src=e5m2, rows=16, outer_cols=2",
       "dst=f32, src=bf16, rows=16, outer_cols=2", "swizzle of shared memory" },
+    { "cuda_tk_load_rg", "dst=f32, src=bf16, rows=16, cols=32",
+      "dst=f32, src=bf16, rows=16", "'cols' is missing" },
+    { "cuda_tk_store_rg", "dst=f32, src=f32, rows=16, cols=32",
+      "dst=f32, rows=16, cols=32", "'ST' is missing" },
+    { "cuda_tk_tile_copy", "dst=f16, src=f32, rows=16, cols=32",
+      "dst=f16, src=f32, cols=32", "'rows' is missing" },
+#define TILE(f)                                                           \
+    {                                                                     \
+        "cuda_tk_tile_" f, "T=f32, rows=16, cols=32", "rows=16, cols=32", \
+            "'T' is missing"                                              \
+    }
+    TILE("zero"),
+    TILE("one"),
+    TILE("pos_infty"),
+    TILE("neg_infty"),
+    TILE("exp"),
+    TILE("exp2"),
+    TILE("log"),
+    TILE("log2"),
+    TILE("abs"),
+    TILE("relu"),
+    TILE("add_reduce"),
+    TILE("max_3op"),
+    TILE("max_lhs"),
+    TILE("max_rhs"),
+    TILE("min_3op"),
+    TILE("min_lhs"),
+    TILE("min_rhs"),
+    TILE("add_3op"),
+    TILE("add_lhs"),
+    TILE("add_rhs"),
+    TILE("sub_3op"),
+    TILE("sub_lhs"),
+    TILE("sub_rhs"),
+    TILE("mul_3op"),
+    TILE("mul_lhs"),
+    TILE("mul_rhs"),
+    TILE("div_3op"),
+    TILE("div_lhs"),
+    TILE("div_rhs"),
 #define COPY(n)                                                              \
     { "cudaMemcpyAsync_htod_" n "d", "dst=f32, src=f32", "dst=f32, src=f16", \
       "precision" },                                                         \
