@@ -314,6 +314,7 @@ bool sched_clone_into(Sched *s, const Block *from, Block *to, VarId v,
 typedef struct UseWalk {
     VarId var;
     const Value *value;
+    bool strides; /* only stride(value, d) */
     Op *first;
     unsigned n;
 } UseWalk;
@@ -343,7 +344,7 @@ static bool cond_touches(const Cond *c, const UseWalk *w)
 
 static bool access_touches(const Access *a, const UseWalk *w)
 {
-    bool hit = w->value && a->base == w->value;
+    bool hit = w->value && !w->strides && a->base == w->value;
     for (unsigned i = 0; i < a->rank && !hit; i++)
         hit = affine_touches(a->dims[i].lo, w) ||
               affine_touches(a->dims[i].len, w);
@@ -354,7 +355,7 @@ static bool operand_touches(const Operand *o, const UseWalk *w)
 {
     switch (o->kind) {
     case OPND_value:
-        return w->value && o->u.value == w->value;
+        return w->value && !w->strides && o->u.value == w->value;
     case OPND_access:
         return access_touches(o->u.access, w);
     case OPND_index:
@@ -372,7 +373,7 @@ static bool note_use(Op *op, void *user)
         hit = operand_touches(&op->operands[i], w);
     for (unsigned i = 0; i < op->n_results && !hit; i++) {
         const Value *v = op->results[i];
-        hit = w->value && v->ring_guard == w->value;
+        hit = w->value && !w->strides && v->ring_guard == w->value;
         for (unsigned k = 0; v->shape && k < v->type->rank && !hit; k++)
             hit = affine_touches(v->shape[k], w);
     }
@@ -413,6 +414,13 @@ unsigned sched_uses(Sched *s, const Value *v, Op **first)
     if (first)
         *first = w.first;
     return w.n;
+}
+
+bool sched_uses_stride(Sched *s, const Value *v)
+{
+    UseWalk w = { .value = v, .strides = true };
+    op_walk(s->proc, note_use, &w);
+    return w.n > 0;
 }
 
 Op *sole_stmt(const Block *b)

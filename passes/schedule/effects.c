@@ -18,6 +18,7 @@ typedef struct Collect {
     const Cond *when;
     VEC(const Value *) own; /* allocated in the range */
     unsigned depth;         /* of calls */
+    bool keep_own;
 } Collect;
 
 static void collect_op(Collect *c, Op *op);
@@ -104,9 +105,10 @@ static void collect_accesses(Collect *c, Op *op)
         if (v.data[i].flags & ACC_SYNC)
             continue;
         const Access *a = access_compose(c->s->m, v.data[i].access);
-        if (is_own(c, effect_root(a->base)))
+        bool own = is_own(c, effect_root(a->base));
+        if (own && !c->keep_own)
             continue;
-        Effect e = { a, NULL, v.data[i].flags, c->when, op };
+        Effect e = { a, NULL, v.data[i].flags, c->when, op, own };
         VEC_PUSH(c->s->arena, c->out, e);
     }
 }
@@ -167,6 +169,16 @@ static void collect_op(Collect *c, Op *op)
 void effects_of(Sched *s, Op *first, Op *last, EffectVec *out)
 {
     Collect c = { .s = s, .out = out, .when = cond_bool(s->m->exprs, true) };
+    for (Op *op = stmt_first(first); op; op = op == last ? NULL : op->next)
+        collect_op(&c, op);
+}
+
+void effects_all(Sched *s, Op *first, Op *last, EffectVec *out)
+{
+    Collect c = { .s = s,
+                  .out = out,
+                  .when = cond_bool(s->m->exprs, true),
+                  .keep_own = true };
     for (Op *op = stmt_first(first); op; op = op == last ? NULL : op->next)
         collect_op(&c, op);
 }

@@ -17,11 +17,14 @@ typedef struct Effect {
     unsigned flags;       /* ACC_READ, ACC_WRITE, ACC_REDUCE */
     const Cond *when;     /* conditions and ranges inside, or true */
     Op *op;
+    bool own; /* of memory allocated in the range (effects_all) */
 } Effect;
 typedef VEC(Effect) EffectVec;
 
 /* Of the statements first .. last and the ops that make their values. */
 void effects_of(Sched *s, Op *first, Op *last, EffectVec *out);
+/* The same with accesses to memory allocated in the range. */
+void effects_all(Sched *s, Op *first, Op *last, EffectVec *out);
 /* Of a whole block. */
 void effects_of_block(Sched *s, const Block *b, EffectVec *out);
 /* The effects with variables renamed: vars[i] becomes to[i], and every other

@@ -150,6 +150,8 @@ bool block_uses_var(Block *b, VarId v);
 bool op_uses_value(Op *op, const Value *v);
 /* The uses of v in the procedure: the number, and the first. */
 unsigned sched_uses(Sched *s, const Value *v, Op **first);
+/* Does an index expression of the procedure read a stride of v? */
+bool sched_uses_stride(Sched *s, const Value *v);
 /* A loop whose block holds one statement without own values: that statement. */
 Op *sole_stmt(const Block *b);
 /* Appends a clone of block `from` to `to` with v := e. */

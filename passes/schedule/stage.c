@@ -1,0 +1,601 @@
+/* New buffers: a value named, a window of a tensor copied in and out, a tensor
+ * seen through a window or tensor map. */
+#include "passes/schedule/ops.h"
+#include "passes/schedule/pattern.h"
+
+/* ---- making statements ------------------------------------------------- */
+
+/* A detached allocation. mem NULL: DRAM on the host, registers on a GPU. */
+static Op *new_alloc(Sched *s, Op *near, const char *name, ScalarType elem,
+                     unsigned rank, const Affine *const *shape,
+                     const MemRef *mem)
+{
+    if (!mem)
+        mem = memref_get(s->ctx,
+                         op_enclosing(near, OP_par_device) ? "CudaRmemLinear"
+                                                           : "DRAM",
+                         0, NULL);
+    Op *op = op_new(s->m, OP_mem_alloc, s->loc, 0, 1, 0);
+    Value *v = op_set_result(
+        s->m, op, 0, type_tensor(s->ctx, TK_tensor, elem, rank, mem), name);
+    for (unsigned i = 0; i < rank; i++)
+        v->shape[i] = shape[i];
+    return op;
+}
+
+static const MemRef *mem_given(Sched *s, const SchedArg *a, bool *ok)
+{
+    const MemRef *mem = a->given ? sched_mem(s, a->loc, a->s) : NULL;
+    *ok = !a->given || mem;
+    return mem;
+}
+
+static Value *load_of(Sched *s, Block *b, Access *a)
+{
+    Op *op = op_new(s->m, OP_mem_load, s->loc, 1, 1, 0);
+    op->operands[0] = opnd_access(a);
+    block_append(b, op);
+    return op_set_result(s->m, op, 0, type_scalar(s->ctx, a->base->type->elem),
+                         NULL);
+}
+
+static Access *points(Sched *s, Value *base, const Affine *const *at)
+{
+    Access *a = access_new(s->m, base);
+    for (unsigned i = 0; i < a->rank; i++)
+        a->dims[i] = (AccessDim){ .kind = DIM_point, .lo = at[i] };
+    return a;
+}
+
+/* ---- bind_expr --------------------------------------------------------- */
+
+typedef VEC(Op *) OpList;
+
+static bool in_list(const OpList *l, const Op *op)
+{
+    for (size_t i = 0; i < l->len; i++)
+        if (l->data[i] == op)
+            return true;
+    return false;
+}
+
+static void needed_for(Sched *s, Value *v, OpList *out)
+{
+    if (!v->def || in_list(out, v->def))
+        return;
+    VEC_PUSH(s->arena, out, v->def);
+    for (unsigned i = 0; i < v->def->n_operands; i++)
+        if (v->def->operands[i].kind == OPND_value)
+            needed_for(s, v->def->operands[i].u.value, out);
+}
+
+/* x = f(e): the ops that make e go before a store of it, the rest behind. */
+bool sched_bind_expr(Sched *s, const SchedArg *a)
+{
+    Op *stmt = a[0].at.first;
+    ValueVec found = { 0 };
+    OpList needed = { 0 };
+    bool ok;
+    const MemRef *mem = mem_given(s, &a[3], &ok);
+    if (!ok || !pattern_values(s, stmt, a[1].loc, a[1].s, &found))
+        return false;
+    if (!found.len)
+        return sched_fail(s, a[1].loc, "no value of '%s' is `%s`",
+                          sched_stmt_text(s, stmt), a[1].s);
+    Value *v = found.data[0];
+    Op *alloc = new_alloc(s, stmt, a[2].s, v->type->elem, 0, NULL, mem);
+    Op *store = op_new(s->m, OP_mem_store, s->loc, 2, 0, 0);
+    Access *at = points(s, alloc->results[0], NULL);
+    store->operands[0] = opnd_access(at);
+    store->operands[1] = opnd_value(v);
+    needed_for(s, v, &needed);
+    edit_insert_before(s->log, stmt, alloc);
+    Op *first = stmt_first(stmt);
+    op_insert_before(first, store);
+    for (Op *op = first, *next; op != stmt; op = next) {
+        next = op->next;
+        if (!in_list(&needed, op))
+            continue;
+        op_detach(op);
+        op_insert_before(store, op);
+    }
+    Block tmp = { 0 };
+    Value *load = load_of(s, &tmp, points(s, alloc->results[0], NULL));
+    op_detach(load->def);
+    op_insert_after(store, load->def);
+    for (Op *op = load->def->next;; op = op->next) {
+        for (unsigned i = 0; i < op->n_operands; i++)
+            if (op->operands[i].kind == OPND_value &&
+                op->operands[i].u.value == v)
+                op->operands[i].u.value = load;
+        if (op == stmt)
+            break;
+    }
+    Edit e = { EDIT_insert, store->sid, stmt->sid };
+    VEC_PUSH(s->log->arena, &s->log->edits, e);
+    edit_replace(s->log, stmt);
+    s->result = alloc->sid;
+    return true;
+}
+
+/* ---- set_precision ----------------------------------------------------- */
+
+/* A cast of v before op, unless v has the type. */
+static Value *cast_before(Sched *s, Op *op, Value *v, ScalarType t)
+{
+    if (v->type->elem == t)
+        return v;
+    if (v->def && v->def->code == OP_arith_cast &&
+        v->def->operands[0].u.value->type->elem == t)
+        return v->def->operands[0].u.value;
+    Op *cast = op_new(s->m, OP_arith_cast, op->loc, 1, 1, 0);
+    cast->operands[0] = opnd_value(v);
+    op_insert_before(op, cast);
+    return op_set_result(s->m, cast, 0, type_scalar(s->ctx, t), NULL);
+}
+
+typedef struct Precision {
+    Sched *s;
+    Value *v;
+    ScalarType to;
+    Op *other; /* a use that has no elements to cast */
+} Precision;
+
+static void retype_load(Precision *p, Op *op)
+{
+    Sched *s = p->s;
+    Value *old = op->results[0];
+    Value *now = op_set_result(s->m, op, 0, type_scalar(s->ctx, p->to), NULL);
+    Op *cast = op_new(s->m, OP_arith_cast, op->loc, 1, 1, 0);
+    cast->operands[0] = opnd_value(now);
+    op_insert_after(op, cast);
+    Value *back = op_set_result(s->m, cast, 0, old->type, NULL);
+    for (Op *u = cast->next; u; u = u->next)
+        for (unsigned i = 0; i < u->n_operands; i++) {
+            if (u->operands[i].kind != OPND_value ||
+                u->operands[i].u.value != old)
+                continue;
+            bool same = u->code == OP_arith_cast &&
+                        u->results[0]->type == now->type;
+            u->operands[i].u.value = same ? now : back;
+        }
+}
+
+/* Casts that became casts of a type to itself, and casts nobody uses. */
+static bool drop_casts(Op *op, void *user)
+{
+    Precision *p = user;
+    if (op->code != OP_arith_cast)
+        return true;
+    Value *in = op->operands[0].u.value, *out = op->results[0];
+    if (in->type == out->type)
+        block_replace_value(op->parent, out, in);
+    if (in->type == out->type || !sched_uses(p->s, out, NULL))
+        op_detach(op);
+    return true;
+}
+
+static bool retype(Op *op, void *user)
+{
+    Precision *p = user;
+    bool uses = false;
+    for (unsigned i = 0; i < op->n_operands; i++)
+        uses |= op->operands[i].kind == OPND_access &&
+                op->operands[i].u.access->base == p->v;
+    if (!uses)
+        return true;
+    if (op->code == OP_mem_load)
+        retype_load(p, op);
+    else if (op->code == OP_mem_store || op->code == OP_mem_reduce)
+        for (unsigned i = 1; i < op->n_operands; i++)
+            op->operands[i].u.value =
+                cast_before(p->s, op, op->operands[i].u.value, p->to);
+    else
+        p->other = op;
+    return true;
+}
+
+bool sched_set_precision(Sched *s, const SchedArg *a)
+{
+    Op *alloc = a[0].at.first;
+    Value *v = alloc->results[0];
+    ScalarType t = scalar_type_from_name(a[1].s, strlen(a[1].s));
+    if (t == TY_none || !scalar_type_is_data(t) || v->type->kind != TK_tensor)
+        return sched_fail(s, a[1].loc, "'%s' is no type of data", a[1].s);
+    if (scalar_type_is_int(t) != scalar_type_is_int(v->type->elem))
+        return sched_fail(s, a[1].loc, "a floating and an integer type do not "
+                                       "hold the same numbers");
+    Precision p = { s, v, t, NULL };
+    op_walk(s->proc, retype, &p);
+    if (p.other)
+        return sched_fail(s, a[0].loc, "'%s' takes it as a whole",
+                          sched_stmt_text(s, p.other));
+    v->type = type_tensor(s->ctx, TK_tensor, t, v->type->rank, v->type->mem);
+    op_walk(s->proc, drop_casts, &p);
+    edit_replace(s->log, alloc);
+    return true;
+}
+
+/* ---- stage_window ------------------------------------------------------ */
+
+static bool through_window(Sched *s, Op *op, Access *a, const Op *window,
+                           Loc loc)
+{
+    ExprCtx *x = s->m->exprs;
+    const Access *w = window->operands[0].u.access;
+    AccessDim *d = ARENA_ARRAY(s->m->arena, AccessDim, a->rank);
+    Facts *f = prove_facts_at(s->arena, s->m, op);
+    unsigned k = 0;
+    for (unsigned i = 0; i < a->rank; i++) {
+        const Affine *lo = affine_sub(x, a->dims[i].lo, w->dims[i].lo);
+        const Affine *one = affine_const(x, 1);
+        bool point = w->dims[i].kind == DIM_point;
+        const Affine *len = a->dims[i].kind == DIM_point ? one
+                                                         : a->dims[i].len;
+        const Affine *room = point ? one : w->dims[i].len;
+        const Cond *in = cond_and(
+            x, cond_cmp(x, CMP_ge, lo, affine_const(x, 0)),
+            cond_cmp(x, CMP_le, affine_add(x, lo, len), room));
+        if (!sched_prove(s, f, in, loc,
+                         "'%s' may leave the window in dimension %u",
+                         sched_stmt_text(s, op), i))
+            return false;
+        if (point && a->dims[i].kind == DIM_interval)
+            return sched_fail(s, loc, "'%s' takes an interval of dimension %u, "
+                                      "of which the window has a point",
+                              sched_stmt_text(s, op), i);
+        if (point)
+            continue;
+        d[k] = a->dims[i];
+        d[k++].lo = lo;
+    }
+    a->base = window->results[0];
+    a->rank = k;
+    a->dims = d;
+    edit_replace(s->log, op);
+    return true;
+}
+
+typedef struct Redirect {
+    Sched *s;
+    const Value *from;
+    const Op *window;
+    Loc loc;
+    bool ok;
+} Redirect;
+
+static bool redirect(Op *op, void *user)
+{
+    Redirect *r = user;
+    for (unsigned i = 0; i < op->n_operands && r->ok; i++)
+        if (op->operands[i].kind == OPND_access && op != r->window &&
+            op->operands[i].u.access->base == r->from)
+            r->ok = through_window(r->s, op, op->operands[i].u.access,
+                                   r->window, r->loc);
+    return r->ok;
+}
+
+/* The block's accesses to a tensor go through a window made before it. */
+bool sched_stage_window(Sched *s, const SchedArg *a)
+{
+    Op *first = a[0].at.first, *last = a[0].at.last;
+    Op *w = sched_stmt(s, first, a[1].loc,
+                       arena_printf(s->arena, "%s = %s", a[2].s, a[1].s));
+    if (!w)
+        return false;
+    if (w->code != OP_mem_window)
+        return sched_fail(s, a[1].loc, "'%s' is no window", a[1].s);
+    Redirect r = { s, w->operands[0].u.access->base, w, a[1].loc, true };
+    for (Op *op = stmt_first(first); op && r.ok;
+         op = op == last ? NULL : op->next)
+        op_walk(op, redirect, &r);
+    if (r.ok)
+        edit_insert_before(s->log, first, w);
+    s->result = w->sid;
+    return r.ok;
+}
+
+/* ---- stage_mem --------------------------------------------------------- */
+
+typedef struct Stage {
+    Sched *s;
+    const Access *window; /* on the tensor */
+    Op *alloc;
+    Loc loc;
+    unsigned n_reads, n_writes, n_sums;
+    Op *odd; /* a use by another name */
+    bool ok;
+} Stage;
+
+static bool note_stage_use(Op *op, void *user)
+{
+    Stage *st = user;
+    OpAccessVec v = { 0 };
+    op_accesses(st->s->m, op, st->s->arena, &v);
+    const Value *root = effect_root(st->window->base);
+    for (size_t i = 0; i < v.len; i++) {
+        const Access *at = v.data[i].access;
+        if (effect_root(at->base) != root || (v.data[i].flags & ACC_SYNC))
+            continue;
+        bool sum = (v.data[i].flags & ACC_REDUCE) != 0;
+        if (at->base != st->window->base)
+            st->odd = op;
+        st->n_sums += sum;
+        st->n_reads += !sum && (v.data[i].flags & ACC_READ);
+        st->n_writes += !sum && (v.data[i].flags & ACC_WRITE);
+    }
+    if (op->code == OP_mem_window &&
+        op->operands[0].u.access->base == st->window->base)
+        st->odd = op;
+    return true;
+}
+
+static bool to_staged(Op *op, void *user)
+{
+    Stage *st = user;
+    Op view = { .operands = NULL };
+    Operand window = opnd_access((Access *)st->window);
+    Value *buffer = st->alloc->results[0];
+    view.operands = &window;
+    view.results = &buffer;
+    for (unsigned i = 0; i < op->n_operands && st->ok; i++)
+        if (op->operands[i].kind == OPND_access &&
+            op->operands[i].u.access->base == st->window->base)
+            st->ok = through_window(st->s, op, op->operands[i].u.access, &view,
+                                    st->loc);
+    return st->ok;
+}
+
+/* The innermost block of a nest over the buffer's extents; at[] gets the
+ * iterators. */
+static Op *nest(Sched *s, const Value *buffer, const Affine **at, Block **body)
+{
+    ExprCtx *x = s->m->exprs;
+    Op *top = NULL;
+    Block *b = NULL;
+    for (unsigned i = 0; i < buffer->type->rank; i++) {
+        VarId v;
+        Op *loop = sched_loop(s, NULL, arena_printf(s->arena, "i%u", i),
+                              affine_const(x, 0), buffer->shape[i], &v);
+        if (b)
+            block_append(b, loop);
+        else
+            top = loop;
+        b = loop->blocks[0];
+        at[i] = affine_var(x, v);
+    }
+    *body = b;
+    return top;
+}
+
+/* The tensor's element that the buffer's element at[] stands for. */
+static Access *original(Sched *s, const Access *w, const Affine *const *at)
+{
+    Access *a = access_new(s->m, w->base);
+    for (unsigned i = 0, k = 0; i < w->rank; i++) {
+        a->dims[i] = (AccessDim){ .kind = DIM_point, .lo = w->dims[i].lo };
+        if (w->dims[i].kind == DIM_interval)
+            a->dims[i].lo =
+                affine_add(s->m->exprs, w->dims[i].lo, at[k++]);
+    }
+    return a;
+}
+
+/* Under the condition that the element is in the tensor, unless it is one of a
+ * map (which reads zero there) or always is. */
+static Block *guarded(Sched *s, const Facts *f, const Access *a, Block *b)
+{
+    ExprCtx *x = s->m->exprs;
+    if (a->base->type->kind == TK_map)
+        return b;
+    const Cond *in = cond_bool(x, true);
+    for (unsigned i = 0; i < a->rank; i++) {
+        const Cond *low =
+            cond_cmp(x, CMP_ge, a->dims[i].lo, affine_const(x, 0));
+        const Cond *high =
+            cond_cmp(x, CMP_lt, a->dims[i].lo, a->base->shape[i]);
+        if (!sched_implied(s, f, low))
+            in = cond_and(x, in, low);
+        if (!sched_implied(s, f, high))
+            in = cond_and(x, in, high);
+    }
+    if (!in || in->kind == COND_true)
+        return b;
+    Op *guard = op_new(s->m, OP_ctl_if, s->loc, 1, 0, 1);
+    guard->operands[0] = opnd_cond(in);
+    block_append(b, guard);
+    return guard->blocks[0];
+}
+
+enum CopyKind { COPY_in, COPY_out, COPY_add, COPY_zero };
+
+static Op *copy_nest(Sched *s, const Stage *st, const Facts *f,
+                     enum CopyKind kind)
+{
+    Value *buffer = st->alloc->results[0];
+    unsigned rank = buffer->type->rank;
+    const Affine **at = ARENA_ARRAY(s->arena, const Affine *, rank + 1);
+    Block *body, *tmp = block_new(s->m, NULL);
+    Op *top = nest(s, buffer, at, &body);
+    if (!top)
+        body = tmp;
+    Access *there = original(s, st->window, at);
+    Access *here = points(s, buffer, at);
+    if (kind != COPY_zero)
+        body = guarded(s, f, there, body);
+    Value *v;
+    if (kind == COPY_zero) {
+        Op *zero = op_new(s->m, OP_arith_const, s->loc, 0, 1, 0);
+        bool whole = scalar_type_is_int(buffer->type->elem);
+        op_set_param(s->m, zero, "value",
+                     &(Param){ .kind = whole ? PARAM_int : PARAM_float });
+        block_append(body, zero);
+        v = op_set_result(s->m, zero, 0,
+                          type_scalar(s->ctx, buffer->type->elem), NULL);
+    } else {
+        v = load_of(s, body, kind == COPY_in ? there : here);
+    }
+    Op *op = op_new(s->m, kind == COPY_add ? OP_mem_reduce : OP_mem_store,
+                    s->loc, 2, 0, 0);
+    op->operands[0] = opnd_access(
+        kind == COPY_in || kind == COPY_zero ? here : there);
+    op->operands[1] = opnd_value(v);
+    block_append(body, op);
+    return top ? top : block_first_stmt(tmp);
+}
+
+/* ---- is every element of the window written? --------------------------- */
+
+typedef struct Digit {
+    int64_t coef, extent;
+} Digit;
+
+/* Do the terms of e count 0 .. len - 1, each loop with its own digit? Loops are
+ * marked used: one must not serve two dimensions. */
+static bool counts_up(Sched *s, const Affine *e, const Affine *len, Op *from,
+                      const Op *until, VarId *used, unsigned *n_used)
+{
+    int64_t want, at = 1;
+    if (!affine_is_const(len, &want) || e->constant != 0 || e->n_terms > 16)
+        return false;
+    Digit digits[16];
+    for (uint32_t i = 0; i < e->n_terms; i++) {
+        const Atom *a = e->terms[i].atom;
+        Op *loop = op_parent(from);
+        if (a->kind != ATOM_var)
+            return false;
+        while (loop && loop != until &&
+               !(loop->code == OP_ctl_for && sched_loop_var(loop) == a->var))
+            loop = op_parent(loop);
+        int64_t lo;
+        if (!loop || loop == until || *n_used == 16 ||
+            !affine_is_const(loop->operands[0].u.index, &lo) || lo ||
+            !affine_is_const(loop->operands[1].u.index, &digits[i].extent))
+            return false;
+        for (unsigned k = 0; k < *n_used; k++)
+            if (used[k] == a->var)
+                return false;
+        used[(*n_used)++] = a->var;
+        digits[i].coef = e->terms[i].coef;
+    }
+    for (uint32_t n = 0; n < e->n_terms; n++) {
+        uint32_t i = 0;
+        while (i < e->n_terms && digits[i].coef != at)
+            i++;
+        if (i == e->n_terms)
+            return false;
+        at *= digits[i].extent;
+        digits[i].coef = 0;
+    }
+    (void)s;
+    return at == want;
+}
+
+static bool find_store(Op *op, void *user)
+{
+    Stage *st = user;
+    if (op->code == OP_mem_store &&
+        op->operands[0].u.access->base == st->window->base)
+        st->odd = op;
+    return true;
+}
+
+/* One store under loops alone, whose indices count through the window. */
+static bool writes_all(Sched *s, const Stage *st, Op *first, Op *last)
+{
+    Stage find = { .window = st->window };
+    VarId used[16];
+    unsigned n_used = 0;
+    if (st->n_writes != 1 || first != last)
+        return false;
+    op_walk(first, find_store, &find);
+    if (!find.odd)
+        return false;
+    const Op *until = op_parent(first);
+    for (Op *o = op_parent(find.odd); o && o != until; o = op_parent(o))
+        if (o->code == OP_ctl_if)
+            return false;
+    const Access *a = find.odd->operands[0].u.access;
+    for (unsigned i = 0; i < a->rank; i++) {
+        const AccessDim *w = &st->window->dims[i];
+        const Affine *e = affine_sub(s->m->exprs, a->dims[i].lo, w->lo);
+        const Affine *len = w->kind == DIM_interval
+                                ? w->len
+                                : affine_const(s->m->exprs, 1);
+        if (!e || !counts_up(s, e, len, find.odd, until, used, &n_used))
+            return false;
+    }
+    return true;
+}
+
+/* ---- the operator ------------------------------------------------------ */
+
+static bool stage_alloc(Stage *st, Op *first, const SchedArg *name,
+                        const SchedArg *memory)
+{
+    Sched *s = st->s;
+    bool ok;
+    const MemRef *mem = mem_given(s, memory, &ok);
+    const Access *w = st->window;
+    const Affine **shape = ARENA_ARRAY(s->arena, const Affine *, w->rank + 1);
+    unsigned rank = 0;
+    ExprCtx *x = s->m->exprs;
+    Facts *f = prove_facts_at(s->arena, s->m, first);
+    for (unsigned i = 0; ok && i < w->rank; i++) {
+        if (w->dims[i].kind != DIM_interval)
+            continue;
+        shape[rank++] = w->dims[i].len;
+        ok = sched_prove(s, f, cond_cmp(x, CMP_gt, w->dims[i].len,
+                                        affine_const(x, 0)),
+                         st->loc, "the window may be empty in dimension %u",
+                         i);
+    }
+    if (ok)
+        st->alloc = new_alloc(s, first, name->s, w->base->type->elem, rank,
+                              shape, mem);
+    return ok;
+}
+
+/* A window that something in the block changes is not one window. */
+bool sched_stage_mem(Sched *s, const SchedArg *a)
+{
+    Op *first = a[0].at.first, *last = a[0].at.last;
+    bool accum = a[3].i;
+    Stage st = { .s = s, .loc = a[1].loc, .ok = true };
+    st.window = sched_access(s, first, a[1].loc, a[1].s);
+    if (!st.window)
+        return false;
+    for (Op *op = stmt_first(first); op; op = op == last ? NULL : op->next)
+        op_walk(op, note_stage_use, &st);
+    if (st.odd)
+        return sched_fail(s, a[0].loc, "'%s' reaches the tensor by another "
+                                       "name or as a window",
+                          sched_stmt_text(s, st.odd));
+    if (!(st.n_reads + st.n_writes + st.n_sums))
+        return sched_fail(s, a[1].loc, "the block does not touch %s",
+                          sched_value_name(s, st.window->base));
+    if (accum && (st.n_reads || st.n_writes))
+        return sched_fail(s, a[3].loc, "accum is for blocks that only add");
+    if (sched_escapes(s, first, last))
+        return sched_fail(s, a[0].loc, "what the block defines is used behind "
+                                       "it");
+    bool all = !st.n_reads && !st.n_sums && writes_all(s, &st, first, last);
+    if (!stage_alloc(&st, first, &a[2], &a[4]))
+        return false;
+    Facts *f = prove_facts_at(s->arena, s->m, first);
+    for (Op *op = stmt_first(first); op && st.ok;
+         op = op == last ? NULL : op->next)
+        op_walk(op, to_staged, &st);
+    if (!st.ok)
+        return false;
+    edit_insert_before(s->log, first, st.alloc);
+    if (accum || !all)
+        edit_insert_before(s->log, first,
+                           copy_nest(s, &st, f, accum ? COPY_zero : COPY_in));
+    if (st.n_writes + st.n_sums)
+        edit_insert_after(s->log, last,
+                          copy_nest(s, &st, f, accum ? COPY_add : COPY_out));
+    s->reassociates |= accum;
+    s->result = st.alloc->sid;
+    return true;
+}
