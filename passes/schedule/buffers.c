@@ -95,8 +95,8 @@ static bool add_point(Sched *s, Op *op, Access *a, void *user)
     return true;
 }
 
-static bool expand(Sched *s, Op *alloc, const Affine *size,
-                   const Affine *index, Loc loc)
+static bool expand(Sched *s, Op *alloc, const Affine *size, const Affine *index,
+                   Loc loc)
 {
     ExprCtx *x = s->m->exprs;
     Value *v = alloc->results[0];
@@ -106,8 +106,9 @@ static bool expand(Sched *s, Op *alloc, const Affine *size,
         !sched_prove(s, f, cond_cmp(x, CMP_gt, size, zero), loc,
                      "the extent %s may not be positive",
                      sched_index_text(s, size)) ||
-        !sched_prove(s, f, cond_and(x, cond_cmp(x, CMP_ge, index, zero),
-                                    cond_cmp(x, CMP_lt, index, size)),
+        !sched_prove(s, f,
+                     cond_and(x, cond_cmp(x, CMP_ge, index, zero),
+                              cond_cmp(x, CMP_lt, index, size)),
                      loc, "the index %s may leave the extent %s",
                      sched_index_text(s, index), sched_index_text(s, size)))
         return false;
@@ -123,8 +124,7 @@ bool sched_expand_dim(Sched *s, const SchedArg *a)
 {
     Op *alloc = a[0].at.first;
     const Affine *size = sched_index(s, alloc, a[1].loc, a[1].s);
-    const Affine *index =
-        size ? sched_index(s, alloc, a[2].loc, a[2].s) : NULL;
+    const Affine *index = size ? sched_index(s, alloc, a[2].loc, a[2].s) : NULL;
     return index && expand(s, alloc, size, index, a[1].loc);
 }
 
@@ -139,11 +139,12 @@ static bool lift_once(Sched *s, Op *alloc, Loc loc)
                           sched_stmt_text(s, alloc));
     for (unsigned i = 0; i < v->type->rank && scope->code == OP_ctl_for; i++)
         if (affine_uses(v->shape[i], sched_loop_var(scope)))
-            return sched_fail(s, loc,
-                              "the extent %s uses '%s', which is not in scope "
-                              "outside its loop",
-                              sched_index_text(s, v->shape[i]),
-                              var_get(s->m->exprs, sched_loop_var(scope))->name);
+            return sched_fail(
+                s, loc,
+                "the extent %s uses '%s', which is not in scope "
+                "outside its loop",
+                sched_index_text(s, v->shape[i]),
+                var_get(s->m->exprs, sched_loop_var(scope))->name);
     if (v->ring_guard && v->ring_guard->def &&
         v->ring_guard->def->parent == alloc->parent)
         return sched_fail(s, loc, "its guard %s is allocated in the scope",
@@ -218,11 +219,11 @@ static bool trips_are_apart(Sched *s, Op *loop, Value *v, Loc loc)
             if (!only_of(w, v) || !only_of(r, v) || !(w->flags & ACC_WRITE) ||
                 !(r->flags & ACC_READ))
                 continue;
-            const Cond *meet = cond_and(
-                x, cond_and(x, w->when, r->when),
-                w->access->base == r->access->base
-                    ? access_overlap(x, w->access, r->access)
-                    : cond_bool(x, true));
+            const Cond *meet =
+                cond_and(x, cond_and(x, w->when, r->when),
+                         w->access->base == r->access->base
+                             ? access_overlap(x, w->access, r->access)
+                             : cond_bool(x, true));
             if (!sched_prove(s, f, cond_not(x, meet), loc,
                              "a trip may read what an earlier one wrote to %s",
                              sched_value_name(s, v)))
@@ -282,9 +283,9 @@ static bool resize_access(Sched *s, Op *op, Access *a, void *user)
     AccessDim *d = &a->dims[r->dim];
     const Affine *lo = affine_sub(x, d->lo, r->offset);
     const Affine *len = d->kind == DIM_point ? affine_const(x, 1) : d->len;
-    const Cond *in = cond_and(
-        x, cond_cmp(x, CMP_ge, lo, affine_const(x, 0)),
-        cond_cmp(x, CMP_le, affine_add(x, lo, len), r->size));
+    const Cond *in =
+        cond_and(x, cond_cmp(x, CMP_ge, lo, affine_const(x, 0)),
+                 cond_cmp(x, CMP_le, affine_add(x, lo, len), r->size));
     Facts *f = prove_facts_at(s->arena, s->m, op);
     if (!sched_prove(s, f, in, r->loc, "'%s' may leave the new extent %s",
                      sched_stmt_text(s, op), sched_index_text(s, r->size)))
@@ -324,8 +325,8 @@ static bool divide_access(Sched *s, Op *op, Access *a, void *user)
                           sched_stmt_text(s, op));
     a->dims = dims_with(s, a, r->dim + 1);
     a->dims[r->dim].lo = affine_floordiv(x, d.lo, r->n);
-    a->dims[r->dim + 1] = (AccessDim){ .kind = DIM_point,
-                                       .lo = affine_mod(x, d.lo, r->n) };
+    a->dims[r->dim + 1] =
+        (AccessDim){ .kind = DIM_point, .lo = affine_mod(x, d.lo, r->n) };
     a->rank++;
     return true;
 }
@@ -339,14 +340,15 @@ bool sched_divide_dim(Sched *s, const SchedArg *a)
     if (!has_dim(s, v, &a[1]) || !no_strides(s, v, a[0].loc))
         return false;
     if (r.n < 1 || v->ring_dim == (int)r.dim)
-        return sched_fail(s, a[2].loc, "a ring is not divided, and the divisor "
-                                       "is positive");
+        return sched_fail(s, a[2].loc,
+                          "a ring is not divided, and the divisor "
+                          "is positive");
     const Affine *e = v->shape[r.dim];
-    if (!sched_prove(s, prove_facts_at(s->arena, s->m, alloc),
-                     cond_cmp(x, CMP_eq, affine_mod(x, e, r.n),
-                              affine_const(x, 0)),
-                     a[2].loc, "%lld does not divide the extent %s",
-                     (long long)r.n, sched_index_text(s, e)) ||
+    if (!sched_prove(
+            s, prove_facts_at(s->arena, s->m, alloc),
+            cond_cmp(x, CMP_eq, affine_mod(x, e, r.n), affine_const(x, 0)),
+            a[2].loc, "%lld does not divide the extent %s", (long long)r.n,
+            sched_index_text(s, e)) ||
         !each_access(s, v, divide_access, &r))
         return false;
     v->shape = shape_with(s, v, r.dim + 1, affine_const(x, r.n));
@@ -387,18 +389,21 @@ bool sched_mult_dim(Sched *s, const SchedArg *a)
 {
     Op *alloc = a[0].at.first;
     Value *v = alloc->results[0];
-    Reshape r = { .dim = (unsigned)a[1].i, .lo_dim = (unsigned)a[2].i,
+    Reshape r = { .dim = (unsigned)a[1].i,
+                  .lo_dim = (unsigned)a[2].i,
                   .loc = a[0].loc };
     if (!has_dim(s, v, &a[1]) || !has_dim(s, v, &a[2]) ||
         !no_strides(s, v, a[0].loc))
         return false;
     if (a[1].i == a[2].i || v->ring_dim == (int)a[1].i ||
         v->ring_dim == (int)a[2].i)
-        return sched_fail(s, a[1].loc, "expected two dimensions that are no "
-                                       "rings");
+        return sched_fail(s, a[1].loc,
+                          "expected two dimensions that are no "
+                          "rings");
     if (!affine_is_const(v->shape[r.lo_dim], &r.n) || r.n < 1)
-        return sched_fail(s, a[2].loc, "the extent of the inner dimension is "
-                                       "no number");
+        return sched_fail(s, a[2].loc,
+                          "the extent of the inner dimension is "
+                          "no number");
     const Affine *e = affine_scale(s->m->exprs, v->shape[r.dim], r.n);
     if (!e || !each_access(s, v, mult_access, &r))
         return e ? false : sched_fail(s, a[1].loc, "the extent passes 64 bits");
@@ -420,8 +425,9 @@ static bool permute_access(Sched *s, Op *op, Access *a, void *user)
         if (d[i].kind != DIM_interval)
             continue;
         if ((int)r->order[i] < last)
-            return sched_fail(s, r->loc, "'%s' takes a window whose dimensions "
-                                         "would change places",
+            return sched_fail(s, r->loc,
+                              "'%s' takes a window whose dimensions "
+                              "would change places",
                               sched_stmt_text(s, op));
         last = (int)r->order[i];
     }
@@ -514,13 +520,13 @@ bool sched_unroll_buffer(Sched *s, const SchedArg *a)
     p.parts = ARENA_ARRAY(s->arena, Value *, p.n);
     for (int64_t i = 0; i < p.n; i++) {
         Op *op = op_new(s->m, OP_mem_alloc, alloc->loc, 0, 1, 0);
-        const char *name = arena_printf(s->arena, "%s_%lld", v->name,
-                                        (long long)i);
-        p.parts[i] = op_set_result(
-            s->m, op, 0,
-            type_tensor(s->ctx, v->type->kind, v->type->elem,
-                        v->type->rank - 1, v->type->mem),
-            ctx_intern(s->ctx, name));
+        const char *name =
+            arena_printf(s->arena, "%s_%lld", v->name, (long long)i);
+        p.parts[i] =
+            op_set_result(s->m, op, 0,
+                          type_tensor(s->ctx, v->type->kind, v->type->elem,
+                                      v->type->rank - 1, v->type->mem),
+                          ctx_intern(s->ctx, name));
         p.parts[i]->shape = shape_without(s, v, p.dim);
         edit_insert_before(s->log, alloc, op);
     }
@@ -562,8 +568,9 @@ bool sched_reuse_buffer(Sched *s, const SchedArg *a)
     for (Op *op = kept->next; op; op = op->next)
         before |= op == gone;
     if (!before)
-        return sched_fail(s, a[1].loc, "the second allocation stands before "
-                                       "the first");
+        return sched_fail(s, a[1].loc,
+                          "the second allocation stands before "
+                          "the first");
     for (Op *op = gone->next; op; op = op->next)
         if (op_uses_value(op, v))
             return sched_fail(s, a[0].loc, "%s is still used by '%s'",
@@ -607,10 +614,10 @@ bool sched_inline_window(Sched *s, const SchedArg *a)
     Value *v = op->results[0];
     const Value *base = op->operands[0].u.access->base;
     if (v->type->kind == TK_map && base->type->kind != TK_map)
-        return sched_fail(s, a[0].loc, "a tensor map reads zero outside its "
-                                       "tensor: it cannot be put in line");
-    if (!no_strides(s, v, a[0].loc) ||
-        !each_access(s, v, compose_access, op))
+        return sched_fail(s, a[0].loc,
+                          "a tensor map reads zero outside its "
+                          "tensor: it cannot be put in line");
+    if (!no_strides(s, v, a[0].loc) || !each_access(s, v, compose_access, op))
         return false;
     edit_erase(s->log, op);
     s->result = 0;

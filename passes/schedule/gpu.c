@@ -63,8 +63,9 @@ bool sched_set_loop_mode(Sched *s, const SchedArg *a)
     while (i < 4 && strcmp(words[i], a[1].s) != 0)
         i++;
     if (i == 4)
-        return sched_fail(s, a[1].loc, "a mode is seq, par, cuda_tasks or "
-                                       "cuda_threads, found '%s'",
+        return sched_fail(s, a[1].loc,
+                          "a mode is seq, par, cuda_tasks or "
+                          "cuda_threads, found '%s'",
                           a[1].s);
     op_remove_attr(loop, "mode");
     op_remove_attr(loop, "unit");
@@ -90,10 +91,10 @@ bool sched_wrap_with_context(Sched *s, const SchedArg *a)
 {
     Op *first = a[0].at.first, *last = a[0].at.last;
     if (sched_escapes(s, first, last))
-        return sched_fail(s, a[0].loc, "what the block defines is used behind "
-                                       "it");
-    const char *text =
-        arena_printf(s->arena, "with %s:\n    pass\n", a[1].s);
+        return sched_fail(s, a[0].loc,
+                          "what the block defines is used behind "
+                          "it");
+    const char *text = arena_printf(s->arena, "with %s:\n    pass\n", a[1].s);
     Op *with = sched_stmt(s, first, a[1].loc, text);
     if (!with)
         return false;
@@ -126,9 +127,8 @@ static bool insert_text(Sched *s, const SchedArg *gap, Loc loc,
 
 bool sched_insert_fence(Sched *s, const SchedArg *a)
 {
-    return insert_text(
-        s, &a[0], a[1].loc,
-        arena_printf(s->arena, "Fence(%s, %s)", a[1].s, a[2].s));
+    return insert_text(s, &a[0], a[1].loc,
+                       arena_printf(s->arena, "Fence(%s, %s)", a[1].s, a[2].s));
 }
 
 bool sched_insert_arrive(Sched *s, const SchedArg *a)
@@ -140,16 +140,17 @@ bool sched_insert_arrive(Sched *s, const SchedArg *a)
 
 bool sched_insert_await(Sched *s, const SchedArg *a)
 {
-    return insert_text(s, &a[0], a[1].loc,
-                       arena_printf(s->arena, "Await(%s, %s, %s)", a[1].s,
-                                    a[2].s, a[3].s));
+    return insert_text(
+        s, &a[0], a[1].loc,
+        arena_printf(s->arena, "Await(%s, %s, %s)", a[1].s, a[2].s, a[3].s));
 }
 
 bool sched_insert_barrier_alloc(Sched *s, const SchedArg *a)
 {
     if (strncmp(a[2].s, "barrier", 7) != 0)
-        return sched_fail(s, a[2].loc, "expected a barrier type, as "
-                                       "barrier[2] @ CudaMbarrier");
+        return sched_fail(s, a[2].loc,
+                          "expected a barrier type, as "
+                          "barrier[2] @ CudaMbarrier");
     return insert_text(s, &a[0], a[2].loc,
                        arena_printf(s->arena, "%s: %s", a[1].s, a[2].s));
 }
@@ -169,9 +170,10 @@ bool sched_insert_noop_call(Sched *s, const SchedArg *a)
          op = stmt_next(op))
         if (op->sid == s->result)
             call = op;
-    const Op *callee = call && call->code == OP_ctl_call
-                           ? module_symbol(s->m, op_attr_str(call, "callee", ""))
-                           : NULL;
+    const Op *callee =
+        call && call->code == OP_ctl_call
+            ? module_symbol(s->m, op_attr_str(call, "callee", ""))
+            : NULL;
     const Op *body = callee ? callee->blocks[0]->first : NULL;
     while (body && body->code == OP_ctl_pass)
         body = body->next;
@@ -268,19 +270,20 @@ bool sched_add_if(Sched *s, const SchedArg *a)
     if (!c)
         return false;
     if (sched_escapes(s, first, last))
-        return sched_fail(s, a[0].loc, "what the block defines is used behind "
-                                       "it");
+        return sched_fail(s, a[0].loc,
+                          "what the block defines is used behind "
+                          "it");
     effects_of(s, first, last, &e);
     const Effect *does = NULL;
     for (size_t i = 0; i < e.len; i++)
         if (e.data[i].flags & ACC_WRITE)
             does = &e.data[i];
     Facts *f = prove_facts_at(s->arena, s->m, first);
-    if (does && !sched_prove(s, f, c, a[1].loc,
-                             "'%s' writes, and the condition %s does not "
-                             "always hold",
-                             sched_stmt_text(s, does->op),
-                             sched_cond_text(s, c)))
+    if (does &&
+        !sched_prove(s, f, c, a[1].loc,
+                     "'%s' writes, and the condition %s does not "
+                     "always hold",
+                     sched_stmt_text(s, does->op), sched_cond_text(s, c)))
         return false;
     Op *guard = op_new(s->m, OP_ctl_if, first->loc, 1, 0, 1);
     guard->operands[0] = opnd_cond(c);

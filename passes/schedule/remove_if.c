@@ -42,8 +42,9 @@ static const Cond *inside(Sched *s, const Access *a)
         const AccessDim *d = &a->dims[i];
         const Affine *len = d->kind == DIM_point ? one : d->len;
         all = cond_and(x, all, cond_cmp(x, CMP_ge, d->lo, zero));
-        all = cond_and(x, all, cond_cmp(x, CMP_le, affine_add(x, d->lo, len),
-                                        a->base->shape[i]));
+        all = cond_and(
+            x, all,
+            cond_cmp(x, CMP_le, affine_add(x, d->lo, len), a->base->shape[i]));
     }
     return all;
 }

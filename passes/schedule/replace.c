@@ -17,7 +17,7 @@
 enum { MAX_RANK = 16, MAX_PARAMS = 32 };
 
 typedef struct Window {
-    Value *base; /* NULL: not met yet */
+    Value *base;                /* NULL: not met yet */
     int dim[MAX_RANK];          /* parameter dimension -> base dimension */
     const Affine *lo[MAX_RANK]; /* by base dimension */
     bool whole[MAX_RANK];       /* by base dimension */
@@ -62,8 +62,8 @@ static bool uses_inner(const Unify *u, const Affine *e)
 static bool same_index(Unify *u, const Affine *a, const Affine *b)
 {
     return a && b &&
-           (a == b || affine_equal(u->s->prover, u->facts, a, b).answer ==
-                          PROVE_yes);
+           (a == b ||
+            affine_equal(u->s->prover, u->facts, a, b).answer == PROVE_yes);
 }
 
 /* The mapped index of dimension d of the parameter. */
@@ -107,8 +107,9 @@ static bool open_window(Unify *u, unsigned i, const Access *p, const Access *n)
         fresh.lo[k] = n->dims[k].lo;
     if (n->rank > MAX_RANK || param->type->rank > n->rank ||
         !place_dims(u, &fresh, p, n, (int)p->rank - 1, (int)n->rank))
-        return differ(u, "the indices of %s are not those of '%s' and a "
-                         "window's start",
+        return differ(u,
+                      "the indices of %s are not those of '%s' and a "
+                      "window's start",
                       sched_value_name(u->s, n->base), param->name);
     if (param->type->elem != n->base->type->elem)
         return differ(u, "%s has elements of type %s, '%s' of type %s",
@@ -152,8 +153,8 @@ static bool unify_access(Unify *u, const Access *p, const Access *n)
     for (unsigned d = 0; d < p->rank; d++) {
         int k = w->dim[d];
         taken[k] = true;
-        const Affine *at = affine_add(u->s->m->exprs, w->lo[k],
-                                      param_index(u, p, d));
+        const Affine *at =
+            affine_add(u->s->m->exprs, w->lo[k], param_index(u, p, d));
         if (!same_index(u, at, n->dims[k].lo))
             return differ(u, "an index of %s is %s, expected %s",
                           sched_value_name(u->s, n->base),
@@ -253,8 +254,7 @@ static void solve_size(Unify *u, const Affine *bound, const Affine *found)
     if (u->in || !affine_is_var(bound, &v))
         return;
     for (unsigned i = 0; i < u->params->n_args; i++)
-        if (u->params->args[i].var == v &&
-            clone_index(u->map, bound) == bound)
+        if (u->params->args[i].var == v && clone_index(u->map, bound) == bound)
             clone_map_index(u->map, v, found);
 }
 
@@ -328,12 +328,14 @@ static const Op *skip_values(const Op *op, const Op *end)
 static bool unify_block(Unify *u, const Block *p, const Op *n, const Op *end)
 {
     const Op *a = skip_values(p->first, NULL), *b = skip_values(n, end);
-    for (; a && b; a = skip_values(a->next, NULL), b = skip_values(b->next, end))
+    for (; a && b;
+         a = skip_values(a->next, NULL), b = skip_values(b->next, end))
         if (!unify_stmt(u, a, b))
             return false;
     if (a || b)
-        return differ(u, b ? "'%s' has no counterpart"
-                           : "the nest ends before the body%s",
+        return differ(u,
+                      b ? "'%s' has no counterpart"
+                        : "the nest ends before the body%s",
                       b ? sched_stmt_text(u->s, b) : "");
     return true;
 }
@@ -373,9 +375,8 @@ static bool is_tparam(const Targs *t, const char *name)
 static void read_extents(Targs *t, const AstStmt *p, const Op *n)
 {
     for (; p && p->kind == AST_for; p = p->body) {
-        const AstExpr *hi = p->a->kind == AST_call && p->a->n == 3
-                                ? p->a->args[2]
-                                : NULL;
+        const AstExpr *hi =
+            p->a->kind == AST_call && p->a->n == 3 ? p->a->args[2] : NULL;
         unsigned k = 0, count = p->pack ? (unsigned)t->e->rank : 1;
         for (; k < count; k++) {
             int64_t extent = 0, known;
@@ -389,8 +390,7 @@ static void read_extents(Targs *t, const AstStmt *p, const Op *n)
             if (known == 1 && extent != 1)
                 continue;
             if (loop && name && (p->pack || is_tparam(t, name)))
-                add_targ(t, name,
-                         (Param){ .kind = PARAM_int, .i = extent });
+                add_targ(t, name, (Param){ .kind = PARAM_int, .i = extent });
             n = loop ? block_first_stmt(n->blocks[0]) : NULL;
         }
     }
@@ -438,7 +438,8 @@ static void bases_of_value(Sched *s, const Value *v, BaseVec *out)
 
 static bool note_assign(Op *op, void *user)
 {
-    if (!*(Op **)user && (op->code == OP_mem_store || op->code == OP_mem_reduce))
+    if (!*(Op **)user &&
+        (op->code == OP_mem_store || op->code == OP_mem_reduce))
         *(Op **)user = op;
     return true;
 }
@@ -493,9 +494,8 @@ static void order_targs(Targs *t, unsigned *n, Param **out)
     for (const AstParam *a = t->e->decl->tparams; a; a = a->next) {
         unsigned count = a->pack ? (unsigned)t->e->rank : 1;
         for (unsigned k = 0; k < count; k++) {
-            const char *name = a->pack
-                                   ? arena_printf(arena, "%s%u", a->name, k)
-                                   : a->name;
+            const char *name =
+                a->pack ? arena_printf(arena, "%s%u", a->name, k) : a->name;
             const Param *p = targ_of(t, name);
             if (p)
                 VEC_PUSH(arena, &sorted, *p);
@@ -528,8 +528,9 @@ static bool read_call(Targs *t, Loc loc, const char *text, const char **name)
     for (unsigned i = 1; e->kind == AST_call && i < e->n; i++) {
         Param p;
         if (e->args[i]->kind != AST_keyword)
-            return sched_fail(t->s, loc, "arguments of data are found, not "
-                                         "given: write key=literal");
+            return sched_fail(t->s, loc,
+                              "arguments of data are found, not "
+                              "given: write key=literal");
         if (!build_const(&b, e->args[i]->args[0], &p))
             return false;
         add_targ(t, e->args[i]->name, p);
@@ -561,10 +562,9 @@ static bool check_bounds(Unify *u, const Access *a, Loc loc)
     for (unsigned k = 0; k < a->rank; k++) {
         const AccessDim *d = &a->dims[k];
         const Affine *len = d->kind == DIM_point ? affine_const(x, 1) : d->len;
-        const Cond *in =
-            cond_and(x, cond_cmp(x, CMP_ge, d->lo, affine_const(x, 0)),
-                     cond_cmp(x, CMP_le, affine_add(x, d->lo, len),
-                              a->base->shape[k]));
+        const Cond *in = cond_and(
+            x, cond_cmp(x, CMP_ge, d->lo, affine_const(x, 0)),
+            cond_cmp(x, CMP_le, affine_add(x, d->lo, len), a->base->shape[k]));
         if (!sched_prove(u->s, u->facts, in, loc,
                          "the window of %s may leave its bounds in dimension "
                          "%u",
@@ -598,13 +598,13 @@ static bool check_aliases(Unify *u, unsigned n, Access *const *args, Loc loc)
             if (!args[i] || !args[k] ||
                 effect_root(args[i]->base) != effect_root(args[k]->base))
                 continue;
-            unsigned flags = u->in ? u->in->params[i].flags |
-                                         u->in->params[k].flags
-                                   : ACC_WRITE;
-            bool apart = args[i]->base == args[k]->base &&
-                         prove_disjoint(u->s->prover, u->facts, args[i],
-                                        args[k])
-                                 .answer == PROVE_yes;
+            unsigned flags =
+                u->in ? u->in->params[i].flags | u->in->params[k].flags
+                      : ACC_WRITE;
+            bool apart =
+                args[i]->base == args[k]->base &&
+                prove_disjoint(u->s->prover, u->facts, args[i], args[k])
+                        .answer == PROVE_yes;
             if ((flags & ACC_WRITE) && !apart)
                 return sched_fail(u->s, loc,
                                   "two arguments share elements of %s",
@@ -637,8 +637,10 @@ static bool make_operands(Unify *u, Op *call, Loc loc)
             const Affine *e = affine_var(u->s->m->exprs, p->var);
             const Affine *to = u->in ? NULL : clone_index(u->map, e);
             if (!to || to == e)
-                return sched_fail(u->s, loc, "nothing in the nest determines "
-                                             "argument %u", i + 1);
+                return sched_fail(u->s, loc,
+                                  "nothing in the nest determines "
+                                  "argument %u",
+                                  i + 1);
             call->operands[i] = opnd_index(to);
             continue;
         }
@@ -692,8 +694,9 @@ bool sched_replace(Sched *s, const SchedArg *a)
     if (!read_call(&t, a[1].loc, a[1].s, &name))
         return false;
     if (sched_escapes(s, first, a[0].at.last))
-        return sched_fail(s, a[0].loc, "what the block defines is used behind "
-                                       "it");
+        return sched_fail(s, a[0].loc,
+                          "what the block defines is used behind "
+                          "it");
     Unify u = { .s = s, .facts = prove_facts_at(s->arena, s->m, first) };
     Op *proc = module_symbol(s->m, name);
     t.e = proc ? NULL : lib_find(s->m->lib, AST_instr, name);

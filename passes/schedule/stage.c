@@ -155,8 +155,8 @@ static void retype_load(Precision *p, Op *op)
             if (u->operands[i].kind != OPND_value ||
                 u->operands[i].u.value != old)
                 continue;
-            bool same = u->code == OP_arith_cast &&
-                        u->results[0]->type == now->type;
+            bool same =
+                u->code == OP_arith_cast && u->results[0]->type == now->type;
             u->operands[i].u.value = same ? now : back;
         }
 }
@@ -203,8 +203,9 @@ bool sched_set_precision(Sched *s, const SchedArg *a)
     if (t == TY_none || !scalar_type_is_data(t) || v->type->kind != TK_tensor)
         return sched_fail(s, a[1].loc, "'%s' is no type of data", a[1].s);
     if (scalar_type_is_int(t) != scalar_type_is_int(v->type->elem))
-        return sched_fail(s, a[1].loc, "a floating and an integer type do not "
-                                       "hold the same numbers");
+        return sched_fail(s, a[1].loc,
+                          "a floating and an integer type do not "
+                          "hold the same numbers");
     Precision p = { s, v, t, NULL };
     op_walk(s->proc, retype, &p);
     if (p.other)
@@ -230,19 +231,19 @@ static bool through_window(Sched *s, Op *op, Access *a, const Op *window,
         const Affine *lo = affine_sub(x, a->dims[i].lo, w->dims[i].lo);
         const Affine *one = affine_const(x, 1);
         bool point = w->dims[i].kind == DIM_point;
-        const Affine *len = a->dims[i].kind == DIM_point ? one
-                                                         : a->dims[i].len;
+        const Affine *len = a->dims[i].kind == DIM_point ? one : a->dims[i].len;
         const Affine *room = point ? one : w->dims[i].len;
-        const Cond *in = cond_and(
-            x, cond_cmp(x, CMP_ge, lo, affine_const(x, 0)),
-            cond_cmp(x, CMP_le, affine_add(x, lo, len), room));
+        const Cond *in =
+            cond_and(x, cond_cmp(x, CMP_ge, lo, affine_const(x, 0)),
+                     cond_cmp(x, CMP_le, affine_add(x, lo, len), room));
         if (!sched_prove(s, f, in, loc,
                          "'%s' may leave the window in dimension %u",
                          sched_stmt_text(s, op), i))
             return false;
         if (point && a->dims[i].kind == DIM_interval)
-            return sched_fail(s, loc, "'%s' takes an interval of dimension %u, "
-                                      "of which the window has a point",
+            return sched_fail(s, loc,
+                              "'%s' takes an interval of dimension %u, "
+                              "of which the window has a point",
                               sched_stmt_text(s, op), i);
         if (point)
             continue;
@@ -375,8 +376,7 @@ static Access *original(Sched *s, const Access *w, const Affine *const *at)
     for (unsigned i = 0, k = 0; i < w->rank; i++) {
         a->dims[i] = (AccessDim){ .kind = DIM_point, .lo = w->dims[i].lo };
         if (w->dims[i].kind == DIM_interval)
-            a->dims[i].lo =
-                affine_add(s->m->exprs, w->dims[i].lo, at[k++]);
+            a->dims[i].lo = affine_add(s->m->exprs, w->dims[i].lo, at[k++]);
     }
     return a;
 }
@@ -437,8 +437,8 @@ static Op *copy_nest(Sched *s, const Stage *st, const Facts *f,
     }
     Op *op = op_new(s->m, kind == COPY_add ? OP_mem_reduce : OP_mem_store,
                     s->loc, 2, 0, 0);
-    op->operands[0] = opnd_access(
-        kind == COPY_in || kind == COPY_zero ? here : there);
+    op->operands[0] =
+        opnd_access(kind == COPY_in || kind == COPY_zero ? here : there);
     op->operands[1] = opnd_value(v);
     block_append(body, op);
     return top ? top : block_first_stmt(tmp);
@@ -519,9 +519,8 @@ static bool writes_all(Sched *s, const Stage *st, Op *first, Op *last)
     for (unsigned i = 0; i < a->rank; i++) {
         const AccessDim *w = &st->window->dims[i];
         const Affine *e = affine_sub(s->m->exprs, a->dims[i].lo, w->lo);
-        const Affine *len = w->kind == DIM_interval
-                                ? w->len
-                                : affine_const(s->m->exprs, 1);
+        const Affine *len =
+            w->kind == DIM_interval ? w->len : affine_const(s->m->exprs, 1);
         if (!e || !counts_up(s, e, len, find.odd, until, used, &n_used))
             return false;
     }
@@ -545,14 +544,13 @@ static bool stage_alloc(Stage *st, Op *first, const SchedArg *name,
         if (w->dims[i].kind != DIM_interval)
             continue;
         shape[rank++] = w->dims[i].len;
-        ok = sched_prove(s, f, cond_cmp(x, CMP_gt, w->dims[i].len,
-                                        affine_const(x, 0)),
-                         st->loc, "the window may be empty in dimension %u",
-                         i);
+        ok = sched_prove(
+            s, f, cond_cmp(x, CMP_gt, w->dims[i].len, affine_const(x, 0)),
+            st->loc, "the window may be empty in dimension %u", i);
     }
     if (ok)
-        st->alloc = new_alloc(s, first, name->s, w->base->type->elem, rank,
-                              shape, mem);
+        st->alloc =
+            new_alloc(s, first, name->s, w->base->type->elem, rank, shape, mem);
     return ok;
 }
 
@@ -568,8 +566,9 @@ bool sched_stage_mem(Sched *s, const SchedArg *a)
     for (Op *op = stmt_first(first); op; op = op == last ? NULL : op->next)
         op_walk(op, note_stage_use, &st);
     if (st.odd)
-        return sched_fail(s, a[0].loc, "'%s' reaches the tensor by another "
-                                       "name or as a window",
+        return sched_fail(s, a[0].loc,
+                          "'%s' reaches the tensor by another "
+                          "name or as a window",
                           sched_stmt_text(s, st.odd));
     if (!(st.n_reads + st.n_writes + st.n_sums))
         return sched_fail(s, a[1].loc, "the block does not touch %s",
@@ -577,8 +576,9 @@ bool sched_stage_mem(Sched *s, const SchedArg *a)
     if (accum && (st.n_reads || st.n_writes))
         return sched_fail(s, a[3].loc, "accum is for blocks that only add");
     if (sched_escapes(s, first, last))
-        return sched_fail(s, a[0].loc, "what the block defines is used behind "
-                                       "it");
+        return sched_fail(s, a[0].loc,
+                          "what the block defines is used behind "
+                          "it");
     bool all = !st.n_reads && !st.n_sums && writes_all(s, &st, first, last);
     if (!stage_alloc(&st, first, &a[2], &a[4]))
         return false;
