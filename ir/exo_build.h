@@ -42,6 +42,7 @@ typedef struct Build {
     bool failed;
     bool in_entry; /* packs, bytes() and the like are allowed */
     bool in_device;
+    bool commit_groups; /* some barrier is a BUILD_ANY_COMMIT_GROUP */
     int64_t rank; /* of the family's member: how long its packs are; or 0 */
     /* Procedures of this file seen so far, by name: a symbol op each. */
     Op *(*proc)(struct Build *b, const char *name);
@@ -120,6 +121,11 @@ typedef struct BuiltType {
 } BuiltType;
 bool build_type(Build *b, const char *name, const AstExpr *e, bool param,
                 BuiltType *out);
+/* The older name of the three commit groups. */
+#define BUILD_ANY_COMMIT_GROUP "CudaCommitGroup"
+/* Gives each barrier of that name in the procedure the mechanism that the first
+ * timeline of its Arrive belongs to. */
+void build_commit_groups(Build *b, Op *proc);
 /* ctl.proc with parameters and body, appended to the module. */
 Op *build_proc(Build *b, const char *name, Loc loc, const AstParam *params,
                const AstStmt *body);

@@ -582,5 +582,8 @@ Op *build_proc(Build *b, const char *name, Loc loc, const AstParam *params,
     build_into(b, op->blocks[0], body);
     b->block = outer;
     build_close(b, mark);
+    if (b->commit_groups)
+        build_commit_groups(b, op);
+    b->commit_groups = false;
     return op;
 }

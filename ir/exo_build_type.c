@@ -168,10 +168,21 @@ static bool control_type(Build *b, const char *name, const Decl *d,
     return true;
 }
 
+/* The mechanism after `@`. CudaCommitGroup, an older name of three, is left for
+ * build_commit_groups. */
+static const MemRef *mechanism(Build *b, const Decl *d)
+{
+    if (d->mem->kind != AST_name ||
+        strcmp(d->mem->name, BUILD_ANY_COMMIT_GROUP) != 0)
+        return build_mem(b, d->mem);
+    b->commit_groups = true;
+    return memref_get(b->ctx, BUILD_ANY_COMMIT_GROUP, 0, NULL);
+}
+
 static bool barrier_type(Build *b, const char *name, const Decl *d, bool param,
                          BuiltType *out)
 {
-    const MemRef *ref = d->mem ? build_mem(b, d->mem) : NULL;
+    const MemRef *ref = d->mem ? mechanism(b, d) : NULL;
     if (d->mem && !ref)
         return false;
     if (param || d->guard || !ref || d->window) {

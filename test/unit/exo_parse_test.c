@@ -399,6 +399,10 @@ static const Refused sync_rows[] = {
     { TASK, "barrier", "requires a BarrierMechanism", "b: barrier" },
     { TASK, "barrier", "requires a BarrierMechanism|CudaSmemLinear",
       "b: barrier @ CudaSmemLinear" },
+    { TASK, "barrier", "which commit group 'q' is",
+      "q: barrier @ CudaCommitGroup\nAwait(q, cuda_in_order, 0)" },
+    { TASK, "barrier", "which commit group 'q' is",
+      "q: barrier @ CudaCommitGroup\nArrive(cuda_in_order, 1) >> q" },
     { TASK, "barrier", "cannot be ring_guarded_by",
       "b: barrier[4].ring_guarded_by(cg) @ CudaMbarrier" },
     { TASK, "type", "Expected ring_buffer_by.depth > 0",
@@ -550,11 +554,6 @@ Test(exo_parse, misspelled_entries_are_named)
           "Sm90_tma_load_2d" },
         { "def f(x: f32[4]):\n    Sm90_zero_scale_d_f32(x)",
           "older name: use Sm90_tk_zero_scale_d" },
-        { "def f(x: f32[4]):\n"
-          "    with CudaDeviceFunction(32):\n"
-          "        for t in cuda_tasks(0, 1):\n"
-          "            b: barrier @ CudaCommitGroup",
-          "Sm80_CommitGroup, Sm90_TmaCommitGroup" },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         Ctx *ctx = ctx_new();

@@ -169,6 +169,19 @@ static const Row rows[] = {
       "unit=2*cuda_cta_in_cluster_strided(2)):\n"
       "                Fence(cuda_in_order, cuda_in_order)\n",
       "blockDim=64|unit=2 * cuda_cta_in_cluster_strided(2)" },
+    /* the older name of the commit groups */
+    { "def f(x: f32[64] @ CudaGmemLinear):\n"
+      "    with CudaDeviceFunction(128):\n"
+      "        for t in cuda_tasks(0, 1):\n"
+      "            a: barrier[128] @ CudaCommitGroup\n"
+      "            b: barrier @ CudaCommitGroup\n"
+      "            c: barrier @ CudaCommitGroup\n"
+      "            for k in cuda_threads(0, 128):\n"
+      "                Arrive(Sm80_cp_async, 1) >> a[k]\n"
+      "            Arrive(tma_to_gmem_async, 1) >> b\n"
+      "            Arrive(wgmma_async, 1) >> c\n",
+      "a: barrier[128] @ Sm80_CommitGroup|b: barrier @ Sm90_TmaCommitGroup|"
+      "c: barrier @ Sm90_WgmmaCommitGroup" },
     /* calls, own entries, configurations */
     { "def g(n: size, v: [f32][n]):\n    v[0] = 1.0\n"
       "def f(N: size, x: f32[N, 8]):\n    g(8, x[0, :])\n    g(N, x[0:N, 1])\n",
