@@ -356,6 +356,13 @@ static const Param *targ_of(const Targs *t, const char *name)
     return NULL;
 }
 
+/* How many parameters a pack of the entry stands for. */
+static unsigned family_rank(const Entry *e)
+{
+    bool ranked = e->is_member && e->member.kind == PARAM_int;
+    return ranked ? (unsigned)e->member.i : 0;
+}
+
 static void add_targ(Targs *t, const char *name, Param p)
 {
     p.name = ctx_intern(t->s->ctx, name);
@@ -377,7 +384,7 @@ static void read_extents(Targs *t, const AstStmt *p, const Op *n)
     for (; p && p->kind == AST_for; p = p->body) {
         const AstExpr *hi =
             p->a->kind == AST_call && p->a->n == 3 ? p->a->args[2] : NULL;
-        unsigned k = 0, count = p->pack ? (unsigned)t->e->rank : 1;
+        unsigned k = 0, count = p->pack ? family_rank(t->e) : 1;
         for (; k < count; k++) {
             int64_t extent = 0, known;
             bool loop = n && n->code == OP_ctl_for && trips(n, &extent);
@@ -492,7 +499,7 @@ static void order_targs(Targs *t, unsigned *n, Param **out)
             VEC_PUSH(arena, &sorted, *p);
     }
     for (const AstParam *a = t->e->decl->tparams; a; a = a->next) {
-        unsigned count = a->pack ? (unsigned)t->e->rank : 1;
+        unsigned count = a->pack ? family_rank(t->e) : 1;
         for (unsigned k = 0; k < count; k++) {
             const char *name =
                 a->pack ? arena_printf(arena, "%s%u", a->name, k) : a->name;
