@@ -191,12 +191,13 @@ static Operand wgmma_b(Lower *L, Op *op, const Instr *in, int64_t step,
 static int64_t wgmma_n(const Instr *in)
 {
     for (unsigned i = 0; i < in->n_targs; i++) {
-        if (!strcmp(in->targs[i].name, "N"))
-            return in->targs[i].i;
-        if (!strcmp(in->targs[i].name, "N64"))
-            return 64 * in->targs[i].i;
+        const Param *p = &in->targs[i];
+        if (p->kind == PARAM_int && !strcmp(p->name, "N"))
+            return p->i;
+        if (p->kind == PARAM_int && !strcmp(p->name, "N64") && p->i < 64)
+            return 64 * p->i;
     }
-    panic("instruction '%s' has neither N nor N64", in->name);
+    return 0;
 }
 
 static void hook_wgmma(Lower *L, Op *op, const Instr *in)
@@ -210,6 +211,13 @@ static void hook_wgmma(Lower *L, Op *op, const Instr *in)
     int64_t steps = instr_targ_int(in, "K") / k, n = wgmma_n(in);
     bool a_regs = lower_in_registers(
         L, op->operands[param_index(in, "A")].u.access->base);
+    if (steps < 1 || n < 1) {
+        lower_error(L, op->loc, "instruction",
+                    "'%s' lowers by wgmma, which needs K of %lld or more and "
+                    "a template parameter N or N64",
+                    in->name, (long long)k);
+        return;
+    }
     bool a_across = !a_regs && a->rank == 2 && a->shape[1] == 64 &&
                     a->shape[0] == steps * k && strstr(in->name, "_col_");
     for (int64_t s = 0; s < steps; s++) {
@@ -369,8 +377,15 @@ static bool tile_copy(Lower *L, Op *op, const Instr *in, unsigned tile,
     const InstrParam *p = &in->params[tile];
     c->mem = lower_mem(L, tile_access->base);
     c->frag = frag_arg(L, op, tile);
-    if (!c->frag || !c->mem || !c->mem->map_slot || p->rank < 2)
+    if (!c->frag)
         return false;
+    if (!c->mem || !c->mem->map_slot) {
+        lower_error(L, op->loc, "instruction",
+                    "'%s' copies a register tile, but the memory of '%s' "
+                    "states no map of elements to threads",
+                    in->name, p->name);
+        return false;
+    }
     c->place = ARENA_ARRAY(L->scratch, TilePlace, c->mem->n_slots * LANES);
     c->window = arg_access(L, op, window);
     if (invert_map(c->mem, p->shape[p->rank - 2], p->shape[p->rank - 1],
@@ -522,12 +537,20 @@ static void hook_ldmatrix(Lower *L, Op *op, const Instr *in)
     if (!call)
         return;
     AccessDim *rows = NULL, *cols = NULL;
-    Access *a = call->operands[src].u.access;
-    for (unsigned i = 0; i < a->rank; i++)
+    const Operand *from = &call->operands[src];
+    Access *a = from->kind == OPND_access ? from->u.access : NULL;
+    for (unsigned i = 0; a && i < a->rank; i++)
         if (a->dims[i].kind == DIM_interval) {
             rows = rows ? rows : &a->dims[i];
             cols = &a->dims[i];
         }
+    if (!rows || rows == cols) {
+        lower_error(L, op->loc, "instruction",
+                    "'%s' lowers by ldmatrix, which needs 'src' to be rows "
+                    "and columns of a tensor in shared memory",
+                    in->name);
+        return;
+    }
     rows->lo = affine_add(x, rows->lo, row);
     cols->lo = affine_add(x, cols->lo, col);
 }
@@ -568,7 +591,8 @@ void lower_instr(Lower *L, Op *op)
     }
     for (size_t i = 0; i < sizeof hooks / sizeof *hooks; i++)
         if (!strcmp(hooks[i].name, in->hook)) {
-            hooks[i].fn(L, op, in);
+            if (hook_fits(L, op, in))
+                hooks[i].fn(L, op, in);
             return;
         }
     lower_error(L, op->loc, "instruction",

@@ -224,6 +224,8 @@ Access *lower_barrier(Lower *L, const ParSync *s);
 void lower_cta_xor(Lower *L, Op *op, const ParSync *s);
 
 void lower_instr(Lower *L, Op *op);
+/* Whether the instance has what its hook takes for granted; an error, false. */
+bool hook_fits(Lower *L, const Op *op, const Instr *in);
 
 void host_launch(Lower *L, Op *device); /* remembers the launch */
 bool host_outline(Lower *L, Op *proc);
