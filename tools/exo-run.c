@@ -4,6 +4,7 @@
 
 #include "tools/diag_print.h"
 #include "tools/input.h"
+#include "tools/output.h"
 #include "tools/run_trace.h"
 
 #include <stdio.h>
@@ -53,6 +54,8 @@ static ToolStatus check_options(const Run *r, const char *level)
     if (!async &&
         (options_has(r->o, "--trace") || options_has(r->o, "--seeds")))
         return options_usage(r->o, "--trace and --seeds need --level=async");
+    if (options_int(r->o, "--seeds", 1) < 1)
+        return options_usage(r->o, "--seeds must be at least 1");
     if (options_int(r->o, "--clusters", 1) < 1 ||
         options_int(r->o, "--clusters", 1) > 65536)
         return options_usage(r->o, "--clusters must be from 1 to 65536");
@@ -105,7 +108,8 @@ int main(int argc, char **argv)
         ctx_set_max_errors(r.ctx,
                            (unsigned)options_int(&o, "--max-errors", 20));
         status = (int)run_file(&r, path);
-        fflush(stdout);
+        if (!output_flush(r.ctx))
+            status = (int)tool_status_worse((ToolStatus)status, TOOL_wrong);
         const Diag *last = NULL;
         diag_print_new(r.ctx, &last, format);
         diag_print_rest(r.ctx, format);

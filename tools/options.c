@@ -133,7 +133,8 @@ static bool is_number(const char *s)
 static int check_value(const Options *o, const OptionRow *row,
                        const char *value)
 {
-    if (strchr(row->argument, '|') && !has_word(row->argument, value, "|"))
+    bool words = row->argument[0] >= 'a' && row->argument[0] <= 'z';
+    if (words && !has_word(row->argument, value, "|"))
         return (int)options_usage(o, "%s: expected one of %s, found '%s'",
                                   row->name, row->argument, value);
     if (!strcmp(row->argument, "N") && !is_number(value))

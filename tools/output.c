@@ -94,3 +94,9 @@ bool output_write(Ctx *ctx, const char *path, const char *data, size_t n)
         return write_in_place(ctx, path, data, n);
     return write_and_rename(ctx, link_target(ctx, path), data, n);
 }
+
+bool output_flush(Ctx *ctx)
+{
+    bool before = ferror(stdout);
+    return (fflush(stdout) == 0 && !before) || failed(ctx, "standard output");
+}

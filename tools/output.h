@@ -10,4 +10,8 @@
  * and an error when it cannot be written. */
 bool output_write(Ctx *ctx, const char *path, const char *data, size_t n);
 
+/* Writes out what was printed to stdout; false and an error when some of it
+ * could not be written. */
+bool output_flush(Ctx *ctx);
+
 #endif

@@ -215,7 +215,8 @@ static ToolStatus read_tensor(const Run *r, RunArg *a, const char *path)
     NpyError err;
     Tensor *t = a->tensor;
     if (!npy_read(path, &npy, &err)) {
-        diag_error(r->ctx, (Loc){ 0 }, "file", "%s", err.text);
+        diag_error(r->ctx, (Loc){ 0 }, "file", "argument '%s' from '%s': %s",
+                   a->name, path, err.text);
         return TOOL_wrong;
     }
     bool ok = npy_matches(&npy, t->elem, (int)t->rank, t->extent, &err);
