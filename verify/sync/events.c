@@ -61,6 +61,8 @@ static void add_tensor(Build *b, Value *v)
         return;
     Seen *s = ARENA_NEW(b->p->arena, Seen);
     SyncTensor *t = ARENA_NEW(b->p->arena, SyncTensor);
+    if (v->type->rank > 15 && !b->p->unknown)
+        b->p->unknown = "a tensor has more than 15 dimensions";
     *t = (SyncTensor){ .value = v,
                        .mem = mem,
                        .space = space_of(mem),
@@ -110,7 +112,7 @@ static void note_access(Build *b, const Op *op, const OpAccess *a)
         qual_family_lookup(s->tensor->mem->qual_family,
                            timeline_of(b->p->m, op), &initial, &extended) &&
         strcmp(qual_timeline((unsigned)__builtin_ctz(initial))->name,
-               "cuda_in_order_rmem"))
+               "cuda_in_order_rmem") != 0)
         s->asynchronous = true;
 }
 

@@ -38,7 +38,7 @@ typedef struct Step {
     ThreadsId threads;
 } Step;
 
-enum { STEPS = 1 << 15 };
+enum { STEPS = 1 << 15, MOST_CELLS = 1 << 26 };
 
 typedef struct Machine {
     SyncMachine pub;
@@ -161,7 +161,8 @@ static void touch(Sparse *s, const SyncNode *n)
     s->touch.writer = n;
 }
 
-static void open_instance(Machine *m, unsigned tensor, const int64_t *extents)
+/* False: it has too many cells. */
+static bool open_instance(Machine *m, unsigned tensor, const int64_t *extents)
 {
     const SyncTensor *t = &m->run->program->tensors[tensor];
     Instance *in = &m->instances[tensor];
@@ -169,10 +170,15 @@ static void open_instance(Machine *m, unsigned tensor, const int64_t *extents)
     for (unsigned i = 0; i < t->value->type->rank; i++) {
         int64_t g = m->grains[tensor][i];
         in->cells[i] = extents[i] > 0 ? (extents[i] + g - 1) / g : 0;
-        in->n_cells *= in->cells[i];
+        if (__builtin_mul_overflow(in->n_cells, in->cells[i], &in->n_cells) ||
+            (t->space != SYNC_global && in->n_cells > MOST_CELLS)) {
+            m->run->failed = "a tensor is too large at these sizes";
+            return false;
+        }
     }
     if (t->space != SYNC_global)
         in->dense = ARENA_ARRAY(m->arena, HandleId, in->n_cells);
+    return true;
 }
 
 /* ---- faults ------------------------------------------------------------- */
@@ -234,7 +240,7 @@ static SyncFaultKind fault_kind(const Record *r, SyncFaultKind otherwise)
 static bool demand(Machine *m, Touching *a, unsigned n, const RecordId *ids,
                    VisFlag flag, SyncFaultKind otherwise)
 {
-    for (unsigned i = 0; i < n; i++) {
+    for (unsigned i = 0; ids && i < n; i++) {
         const Record *r = record_get(m->records, ids[i]);
         if (record_permits(m->records, r, a->c, a->extended, flag,
                            a->flags & SYNC_CONVERGENT))
@@ -278,7 +284,7 @@ static bool step(Machine *m, Touching *a, StateId from, StateId *to)
 {
     State s = *state_get(m->records, from);
     const RecordId *reads = s.records;
-    const RecordId *mutates = s.n_mutates ? s.records + s.n_reads : NULL;
+    const RecordId *mutates = reads ? reads + s.n_reads : NULL;
     VisFlag flag = a->flags & SYNC_ATOMIC       ? VIS_atomic
                    : a->flags & SYNC_WRITE_ONLY ? VIS_temporal
                                                 : VIS_full;
@@ -290,9 +296,9 @@ static bool step(Machine *m, Touching *a, StateId from, StateId *to)
     RecordId made = new_record(m, a, s.free_bar);
     m->scratch.len = 0;
     bool keep_mutates = mutate && (a->flags & SYNC_ATOMIC);
-    for (unsigned i = 0; i < (mutate ? 0 : s.n_reads); i++)
+    for (unsigned i = 0; reads && i < (mutate ? 0 : s.n_reads); i++)
         VEC_PUSH(m->arena, &m->scratch, reads[i]);
-    for (unsigned i = 0; i < (keep_mutates ? s.n_mutates : 0); i++)
+    for (unsigned i = 0; mutates && i < (keep_mutates ? s.n_mutates : 0); i++)
         VEC_PUSH(m->arena, &m->scratch, mutates[i]);
     VEC_PUSH(m->arena, &m->scratch, made);
     unsigned n = (unsigned)m->scratch.len;
@@ -354,7 +360,8 @@ static HandleId *cell_at(Machine *m, unsigned tensor, const int64_t *at)
 static bool touch_box(Machine *m, Touching *a, unsigned tensor,
                       const int64_t *lo, const int64_t *hi)
 {
-    int64_t first[SYNC_MAX_RANK], last[SYNC_MAX_RANK], at[SYNC_MAX_RANK];
+    int64_t first[SYNC_MAX_RANK], last[SYNC_MAX_RANK];
+    int64_t at[SYNC_MAX_RANK] = { 0 };
     unsigned rank = m->run->program->tensors[tensor].value->type->rank;
     const int64_t *g = m->grains[tensor];
     for (unsigned i = 0; i < rank; i++) {
@@ -713,7 +720,8 @@ static bool do_alloc(Machine *m, const SyncEvent *e)
 {
     unsigned tensor = e->node->tensor;
     const SyncTensor *t = &m->run->program->tensors[tensor];
-    open_instance(m, tensor, e->hi);
+    if (!open_instance(m, tensor, e->hi))
+        return false;
     if (t->space == SYNC_barrier)
         open_barrier(m, tensor);
     return !is_ring(m, tensor) || open_ring(m, tensor);

@@ -298,7 +298,7 @@ static bool run_alloc(SyncRun *run, const SyncNode *n)
 
 static bool run_loop(SyncRun *run, const SyncNode *n)
 {
-    int64_t lo, hi;
+    int64_t lo = 0, hi = 0;
     if (!eval(run, n->lo, &lo) || !eval(run, n->hi, &hi))
         return false;
     run->known[n->var] = true;
@@ -333,7 +333,7 @@ static bool run_threads(SyncRun *run, const SyncNode *n)
 
 static bool run_if(SyncRun *run, const SyncNode *n)
 {
-    bool holds;
+    bool holds = false;
     return eval_cond(run, n->cond, &holds) &&
            run_list(run, holds ? n->body : n->orelse);
 }

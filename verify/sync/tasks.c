@@ -120,7 +120,7 @@ static Class *class_for(Tasks *t, const int64_t *signature, unsigned n,
         if (!*slot)
             *slot = new_class(t, signature, n, index);
         else if (n &&
-                 memcmp((*slot)->signature, signature, n * sizeof *signature))
+                 memcmp((*slot)->signature, signature, n * sizeof *signature) != 0)
             continue;
         return *slot;
     }
