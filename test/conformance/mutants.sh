@@ -1,0 +1,28 @@
+#!/bin/sh
+# Programs with one fault are refused with its class, as source and as lowered
+# text: a seeded sample of the mutants that test/mutants/mutants.py makes, at
+# two sizes each. EXO_LONG=1: all of them, at every size.
+set -u
+source=${EXO_SOURCE:-$(dirname "$0")/../..}
+bin=${EXO_BIN:-build/bin}
+tmp=$(mktemp -d) || exit 1
+trap 'rm -rf "$tmp"' EXIT
+sample=--sample=50
+[ "${EXO_LONG:-}" = 1 ] && sample=
+passed=0 failed=0
+
+for level in par; do
+    python3 "$source/test/mutants/mutants.py" $level --bin="$bin" $sample \
+        >"$tmp/out" 2>&1
+    status=$?
+    cat "$tmp/out"
+    set -- $(tail -1 "$tmp/out")
+    case $*:$status in
+    *passed,*failed,*skipped:[01])
+        passed=$((passed + $1)) failed=$((failed + $3)) ;;
+    *)
+        failed=$((failed + 1)) ;;
+    esac
+done
+printf '%s passed, %s failed, 0 skipped\n' "$passed" "$failed"
+[ "$failed" = 0 ]

@@ -1,0 +1,195 @@
+"""Mutants of proved programs: each differs in one place from a program that is
+right, in a way that real kernels have been wrong. Those that can go wrong must
+be refused with the class of the fault, those that mean the same accepted, and
+whatever the machine model shows wrong must have been refused at that size.
+
+usage: mutants.py par [--bin=DIR] [--seed=N] [--sample=N] [--only=TEXT]
+
+--sample takes that many mutants, by the seed, and of each two sizes; otherwise
+all of it is run. --only takes the kinds whose name has the text. Prints a line for each fault of the checks, a table
+by kind, and the counts. Returns 1 when a mutant was missed, refused where it is
+right, or refused with another class.
+"""
+import argparse
+import collections
+import concurrent.futures
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+
+import par_kinds
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+LIMIT = 120
+LEVELS = {"par": par_kinds}
+
+
+class Tools:
+    """Runs exo-check and exo-run from a folder."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def run(self, tool, *arguments):
+        try:
+            return subprocess.run(
+                [os.path.join(self.folder, tool), *arguments],
+                capture_output=True, text=True, timeout=LIMIT, check=False)
+        except subprocess.TimeoutExpired:
+            return subprocess.CompletedProcess([], -1, "", "timeout")
+
+    def check(self, *arguments):
+        """(verdict, codes): proved, refuted, or what went wrong."""
+        done = self.run("exo-check", *arguments, "--diagnostics=json")
+        codes = []
+        for line in done.stderr.split("\n"):
+            if line.startswith("{"):
+                diag = json.loads(line)
+                if diag["severity"] == "error":
+                    codes.append(diag["code"])
+        if done.returncode == 0:
+            return "proved", codes
+        if done.returncode == 1:
+            return "refuted", codes
+        return f"exit status {done.returncode}", codes
+
+    def machine_is_right(self, path, sizes):
+        """True, False, or None where the machine does not run it."""
+        done = self.run("exo-run", path, "--size=" + sizes, "--level=async",
+                        "--check", "--seeds=5", "--clusters=1")
+        if done.returncode == 0:
+            return True
+        return False if "async, seed" in done.stderr else None
+
+
+class Mutant:
+    """A text, where it was changed, and what came out."""
+
+    def __init__(self, kind, base, place, text):
+        self.kind, self.base, self.place, self.text = kind, base, place, text
+        self.faults = []
+        self.refused = False
+        self.shown = False
+
+    def fault(self, what, text):
+        self.faults.append((what, text))
+
+
+def judge(mutant, verdict, codes, wrong, where):
+    """Holds a verdict against what was expected."""
+    expected = mutant.kind.codes
+    if verdict not in ("proved", "refuted"):
+        mutant.fault("failed", f"{where}: {verdict}")
+    elif wrong and verdict == "proved":
+        mutant.fault("missed", f"{where}: accepted, expected "
+                     + " or ".join(sorted(expected)))
+    elif not wrong and verdict == "refuted":
+        mutant.fault("over-strict", f"{where}: refused with "
+                     + ", ".join(sorted(set(codes))))
+    elif wrong and not expected & set(codes):
+        mutant.fault("misnamed", f"{where}: refused with "
+                     + ", ".join(sorted(set(codes))) + ", expected "
+                     + " or ".join(sorted(expected)))
+
+
+def try_mutant(mutant, level, tools, chosen, folder, number):
+    kind, base = mutant.kind, mutant.base
+    path = os.path.join(folder, f"{number}.{level.ending}")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(mutant.text)
+    sizes = base.sizes()
+    wrong = [kind.wrong(base, trips, tasks) for trips, tasks, _ in sizes]
+    verdict, codes = tools.check(*level.arguments(base, path))
+    judge(mutant, verdict, codes, any(wrong), "at derived sizes")
+    mutant.refused = verdict == "refuted"
+    if not mutant.faults and codes and set(codes) & level.static:
+        return
+    for i in chosen(mutant, len(sizes)):
+        verdict, codes = tools.check(*level.arguments(base, path),
+                                     "--size=" + sizes[i][2])
+        judge(mutant, verdict, codes, wrong[i], sizes[i][2])
+        right = tools.machine_is_right(path, sizes[i][2])
+        if right is False:
+            mutant.shown = True
+            if verdict == "proved":
+                mutant.fault("missed", f"{sizes[i][2]}: accepted, and wrong on "
+                             "the machine model")
+
+
+def all_mutants(level, only):
+    for kind in level.kinds:
+        if only not in kind.name:
+            continue
+        for base in kind.bases:
+            made = level.mutants(kind, base)
+            if not made:
+                print(f"note: '{kind.name}' finds no place in {base.name}")
+            for place, text in made:
+                yield Mutant(kind, base, place, text)
+
+
+def print_table(mutants):
+    rows = collections.OrderedDict()
+    for m in mutants:
+        row = rows.setdefault(m.kind.name, collections.Counter())
+        row["mutants"] += 1
+        row["killed" if m.refused else "equivalent"] += 1
+        row["shown"] += m.shown
+        for what in {what for what, _ in m.faults}:
+            row[what] += 1
+    columns = ["mutants", "killed", "equivalent", "missed", "over-strict",
+               "misnamed", "failed", "shown"]
+    print(f"{'kind':52}" + "".join(f"{c:>12}" for c in columns))
+    for name, row in rows.items():
+        print(f"{name:52}" + "".join(f"{row[c]:12}" for c in columns))
+    total = sum(rows.values(), collections.Counter())
+    print(", ".join(f"{total[c]} {c}" for c in columns[1:-1])
+          + f"; {total['shown']} shown wrong by the machine")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("level", choices=sorted(LEVELS))
+    parser.add_argument("--bin", default=os.path.join(ROOT, "build", "bin"))
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--sample", type=int)
+    parser.add_argument("--only", default="")
+    options = parser.parse_args()
+    tools = Tools(options.bin)
+    level = LEVELS[options.level].Level(tools)
+    rng = random.Random(options.seed)
+    mutants = list(all_mutants(level, options.only))
+    if options.sample:
+        rng.shuffle(mutants)
+        mutants = mutants[: options.sample]
+
+    picks = {m: rng.sample(range(21), 2) for m in mutants}
+
+    def chosen(mutant, n):
+        """The sizes to run: two where there is a sample, by the seed alone."""
+        few = options.sample and n > 2
+        return sorted({i % n for i in picks[mutant]}) if few else range(n)
+
+    with tempfile.TemporaryDirectory() as folder:
+
+        def attempt(numbered):
+            number, mutant = numbered
+            try_mutant(mutant, level, tools, chosen, folder, number)
+
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            list(pool.map(attempt, enumerate(mutants)))
+    for m in mutants:
+        for what, text in m.faults:
+            print(f"{what}: {m.kind.name}, {m.base.name} {m.place}: {text}")
+    print_table(mutants)
+    failed = sum(1 for m in mutants if m.faults)
+    print(f"seed {options.seed}")
+    print(f"{len(mutants) - failed} passed, {failed} failed, 0 skipped")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
