@@ -32,6 +32,16 @@ GIVES Module *exo_parse(Ctx *ctx, uint32_t file, Lib *lib,
  * cannot say (kernels of level async, loops that carry values). */
 bool exo_print(const Module *m, StrBuf *out);
 
+/* Comments put at the end of a statement's last line (of a for, if or with: of
+ * its header's). note() appends one line without its end, or nothing. */
+typedef struct ExoNotes {
+    void (*note)(void *user, const Op *stmt, StrBuf *out);
+    void *user;
+} ExoNotes;
+
+/* exo_print with such comments; what is printed still reads back. */
+bool exo_print_noted(const Module *m, const ExoNotes *notes, StrBuf *out);
+
 /* A place in a procedure's text: a statement from its first byte; the bytes up
  * to the next mark are its own (of a for, if or with: its header). */
 typedef struct ExoMark {

@@ -409,6 +409,7 @@ static void print_stmt(ExoPrinter *p, const Op *op)
     bool outer = p->in_device;
     print_comment(p, op->comment);
     note_mark(p, op);
+    p->noted = op;
     switch (op->code) {
     case OP_ctl_assert:
         print_condition(p, "assert ", op->operands[0].u.cond, "");
@@ -658,11 +659,12 @@ bool exo_list_proc(const Module *m, const Op *proc, Arena *arena,
     return p.ok;
 }
 
-bool exo_print(const Module *m, StrBuf *out)
+bool exo_print_noted(const Module *m, const ExoNotes *notes, StrBuf *out)
 {
     Arena *arena = arena_new();
     ExoPrinter p;
     open_printer(&p, m, arena, out);
+    p.notes = notes;
     lib_own_text(m->lib, out);
     for (const Op *op = m->body->first; op && p.ok; op = op->next) {
         if (op->code != OP_ctl_proc) {
@@ -679,4 +681,9 @@ bool exo_print(const Module *m, StrBuf *out)
     strbuf_free(&p.line);
     arena_free(arena);
     return p.ok;
+}
+
+bool exo_print(const Module *m, StrBuf *out)
+{
+    return exo_print_noted(m, NULL, out);
 }

@@ -21,6 +21,8 @@ typedef struct ExoPrinter {
     bool in_device, ok;
     ExoListing *listing; /* what to note marks in, or NULL */
     const Op *stmt;      /* the statement being printed, for the listing */
+    const ExoNotes *notes; /* comments beside statements, or NULL */
+    const Op *noted;       /* the statement whose comment comes next */
 } ExoPrinter;
 
 /* A name for it that no live definition has; scopes close by build_close. */

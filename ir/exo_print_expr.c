@@ -372,6 +372,23 @@ static void add_indent(ExoPrinter *p, unsigned columns)
         strbuf_addc(p->out, ' ');
 }
 
+/* The comment of the statement whose first line this is. */
+static void add_note(ExoPrinter *p)
+{
+    const Op *op = p->noted;
+    p->noted = NULL;
+    if (!p->notes || !op)
+        return;
+    size_t at = p->out->len;
+    strbuf_add(p->out, "  # ");
+    size_t text = p->out->len;
+    p->notes->note(p->notes->user, op, p->out);
+    if (p->out->len == text) {
+        p->out->len = at;
+        p->out->data[at] = 0;
+    }
+}
+
 void exo_print_line(ExoPrinter *p)
 {
     const char *s = strbuf_text(&p->line);
@@ -390,6 +407,7 @@ void exo_print_line(ExoPrinter *p)
     }
     add_indent(p, column);
     strbuf_add(p->out, s);
+    add_note(p);
     strbuf_addc(p->out, '\n');
     p->line.len = 0;
     if (p->line.data)

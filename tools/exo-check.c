@@ -13,6 +13,7 @@
 #include "tools/options.h"
 #include "tools/output.h"
 #include "tools/prover.h"
+#include "tools/show.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -54,8 +55,7 @@ static ToolStatus select_proc(Check *c)
         return TOOL_done;
     }
     Op *found = module_symbol(c->m, name);
-    if (!found ||
-        (found->code != OP_ctl_proc && found->code != OP_host_proc))
+    if (!found || (found->code != OP_ctl_proc && found->code != OP_host_proc))
         return options_usage(c->options, "no procedure is named '%s'", name);
     return TOOL_done;
 }
@@ -104,8 +104,23 @@ static ToolStatus report(Check *c, const PassManager *pm)
     return status;
 }
 
+/* --explain: sentences instead of verdicts. */
+static ToolStatus explain(Check *c)
+{
+    StrBuf out = { 0 };
+    int64_t line = options_int(c->options, "--explain", 0);
+    bool ok = show_explained(c->ctx, c->m, line, &out);
+    if (out.len)
+        ok &= output_write(c->ctx, options_value(c->options, "-o", NULL),
+                           strbuf_text(&out), out.len);
+    strbuf_free(&out);
+    return ok ? TOOL_done : TOOL_wrong;
+}
+
 static ToolStatus check_module(Check *c)
 {
+    if (options_has(c->options, "--explain"))
+        return explain(c);
     ToolStatus status = select_proc(c);
     if (status != TOOL_done)
         return status;

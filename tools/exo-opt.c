@@ -14,6 +14,7 @@
 #include "tools/options.h"
 #include "tools/output.h"
 #include "tools/prover.h"
+#include "tools/show.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -163,10 +164,16 @@ static ToolStatus run_passes(Opt *opt, Module **m)
     return status;
 }
 
-static bool print_module(Opt *opt, const Module *m)
+static bool print_module(Opt *opt, Module *m)
 {
-    if (!strcmp(options_value(opt->options, "--emit", "eir"), "exo"))
-        return exo_print(m, &opt->out);
+    const char *emit = options_value(opt->options, "--emit", "eir");
+    if (!strcmp(emit, "svg"))
+        return show_svg(opt->ctx, m, options_int(opt->options, "--line", 0),
+                        &opt->out);
+    if (!strcmp(emit, "exo"))
+        return options_has(opt->options, "--annotate")
+                   ? show_annotated(opt->ctx, m, &opt->out)
+                   : exo_print(m, &opt->out);
     eir_print(m, &opt->print, &opt->out);
     return true;
 }
@@ -320,6 +327,17 @@ static ToolStatus check_pass_names(const Opt *opt, const char *option)
     return TOOL_done;
 }
 
+/* --annotate goes with --emit=exo, --line with --emit=svg. */
+static ToolStatus check_emit(const Options *o)
+{
+    const char *emit = options_value(o, "--emit", "eir");
+    if (options_has(o, "--annotate") && strcmp(emit, "exo"))
+        return options_usage(o, "--annotate needs --emit=exo");
+    if (options_has(o, "--line") != !strcmp(emit, "svg"))
+        return options_usage(o, "--emit=svg and --line=N go together");
+    return TOOL_done;
+}
+
 static ToolStatus run(Opt *opt)
 {
     const Options *o = opt->options;
@@ -331,6 +349,8 @@ static ToolStatus run(Opt *opt)
         opt->format = DIAG_json;
     if (!diag_format_available(opt->format))
         return missing("--diagnostics=json: built without jansson");
+    if (check_emit(o) != TOOL_done)
+        return TOOL_usage;
     ToolStatus names =
         tool_status_worse(check_pass_names(opt, "--print-ir-before"),
                           check_pass_names(opt, "--print-ir-after"));

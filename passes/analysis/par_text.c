@@ -44,6 +44,14 @@ const char *par_text_affine(Module *m, const Affine *e)
     return keep(m, &b);
 }
 
+const char *par_text_cond(Module *m, const Cond *c)
+{
+    StrBuf b = { 0 };
+    ExprNames names = names_of(m);
+    cond_print(&b, m->exprs, c, &names, 0);
+    return keep(m, &b);
+}
+
 const char *par_text_value(const Value *v)
 {
     return v && v->name ? v->name : "_";

@@ -6,6 +6,7 @@
 #include "ir/ir.h"
 
 const char *par_text_affine(Module *m, const Affine *e);
+const char *par_text_cond(Module *m, const Cond *c);
 const char *par_text_access(Module *m, const Access *a);
 /* `[3, M / 4]`: the extents from the first-th on. */
 const char *par_text_shape(Module *m, const Value *v, unsigned first);
