@@ -8,6 +8,7 @@
  * neighbours share the rest. In swizzled memory the physical address is
  * a xor ((a >> 3) & m), m = 0x70, 0x30, 0x10 for spans of 128, 64, 32 bytes. */
 #include "codegen/llvm_emit.h"
+#include "passes/wgmma_layout.h"
 
 #include <string.h>
 
@@ -29,15 +30,7 @@ bool emit_is_shared(Emit *e, const Access *a)
 
 int64_t emit_shared_stride(const Value *base, unsigned d)
 {
-    bool is_barrier = base->type->kind == TK_mbarrier;
-    int64_t stride = is_barrier ? 8 : scalar_type_bytes(base->type->elem);
-    for (unsigned i = d + 1; i < base->type->rank; i++) {
-        int64_t extent;
-        if (!base->shape || !affine_is_const(base->shape[i], &extent))
-            return -1;
-        stride *= extent;
-    }
-    return stride;
+    return shared_stride(base, d);
 }
 
 static void add_dyn(Emit *e, SharedAddr *out, LLVMValueRef v)

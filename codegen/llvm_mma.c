@@ -10,6 +10,7 @@
  * the swizzle. The part of the address that is known at compile time is added
  * to the constant half, so that a chain of steps shares one run-time part. */
 #include "codegen/llvm_emit.h"
+#include "passes/wgmma_layout.h"
 
 #include <stdio.h>
 
@@ -105,54 +106,38 @@ static bool word_order(Emit *e, const Op *op, const Type *t, unsigned *word)
 
 /* ---- descriptors --------------------------------------------------------------- */
 
-typedef struct Operand2d {
-    const Access *access;    /* on the root */
-    bool transposed;         /* M- or N-major */
-    int64_t leading, stride; /* byte distances of the descriptor */
-} Operand2d;
-
 static bool interval_len(const AccessDim *d, int64_t *len)
 {
     return d->kind == DIM_interval && affine_is_const(d->len, len);
 }
 
-/* Classifies an operand of mn x k: its last two dimensions are (mn, k) or,
- * transposed, (k, 64), before which comes one of mn / 64. */
+/* Classifies an operand of mn x k. */
 static bool classify(Emit *e, const Op *op, const Access *access, int64_t mn,
-                     int64_t k, Operand2d *out)
+                     int64_t k, WgmmaOperand *out)
 {
-    const Access *a = access_compose(e->m, access);
-    int64_t rows, cols;
-    if (a->rank < 2 || !interval_len(&a->dims[a->rank - 2], &rows) ||
-        !interval_len(&a->dims[a->rank - 1], &cols))
+    int64_t len[2];
+    switch (wgmma_operand(e->m, access, mn, k, out, len)) {
+    case WGMMA_no_intervals:
         return emit_error(e, op,
                           "needs an operand whose last two dimensions "
                           "are intervals");
-    out->access = a;
-    out->transposed = !(rows == mn && cols == k);
-    if (out->transposed && !(rows == k && cols == 64 && mn % 64 == 0))
+    case WGMMA_shape:
         return emit_error(e, op,
                           "needs an operand of %lld x %lld, or of "
                           "%lld x 64, but has %lld x %lld",
                           (long long)mn, (long long)k, (long long)k,
-                          (long long)rows, (long long)cols);
-    int64_t middle = emit_shared_stride(a->base, a->rank - 2);
-    const Mem *mem = emit_mem(e, a->base->type);
-    if (!mem || !mem->swizzle || middle != (int64_t)mem->swizzle)
+                          (long long)len[0], (long long)len[1]);
+    case WGMMA_swizzle:
         return emit_error(e, op,
                           "needs an operand in swizzled shared memory "
                           "whose rows have the width of the swizzle");
-    out->stride = 8 * middle;
-    out->leading = 16;
-    if (out->transposed)
-        out->leading =
-            a->rank > 2 ? emit_shared_stride(a->base, a->rank - 3) : 16;
+    case WGMMA_fits:
+        break;
+    }
     return true;
 }
 
-/* bits 0..13 address / 16, 16..29 leading / 16, 32..45 stride / 16, 62..63
- * swizzle: 1, 2, 3 for 128, 64, 32 bytes. */
-static LLVMValueRef descriptor(Emit *e, const Op *op, const Operand2d *o)
+static LLVMValueRef descriptor(Emit *e, const Op *op, const WgmmaOperand *o)
 {
     SharedAddr addr;
     if (!emit_shared_addr(e, op, o->access, &addr))
@@ -161,10 +146,7 @@ static LLVMValueRef descriptor(Emit *e, const Op *op, const Operand2d *o)
         emit_error(e, op, "needs an operand aligned to 16 bytes");
         return NULL;
     }
-    uint64_t kind = addr.swizzle == 128 ? 1 : addr.swizzle == 64 ? 2 : 3;
-    uint64_t fixed = kind << 62 | (uint64_t)(o->stride >> 4) << 32 |
-                     (uint64_t)(o->leading >> 4) << 16;
-    fixed += (uint64_t)(addr.constant >> 4);
+    uint64_t fixed = wgmma_descriptor(o, addr.constant);
     LLVMValueRef dyn = e->smem_base;
     if (addr.dyn)
         dyn = LLVMBuildAdd(e->b, dyn, addr.dyn, "");
@@ -242,7 +224,7 @@ typedef struct Wgmma {
 static bool read_a(Emit *e, const Op *op, Wgmma *w)
 {
     const Operand *o = &op->operands[1];
-    Operand2d two;
+    WgmmaOperand two;
     if (o->kind == OPND_access) {
         w->a_type = o->u.access->base->type->elem;
         if (!classify(e, op, o->u.access, 64, w->k, &two))
@@ -270,7 +252,7 @@ static bool read_a(Emit *e, const Op *op, Wgmma *w)
 
 static bool read_wgmma(Emit *e, const Op *op, Wgmma *w)
 {
-    Operand2d two;
+    WgmmaOperand two;
     w->n = op_attr_int(op, "n", 0);
     w->k = op_attr_int(op, "k", 0);
     const Value *d = op->operands[0].u.value;

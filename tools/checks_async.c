@@ -65,10 +65,8 @@ static void check_host(Asked *a, const Op *host)
 {
     CheckResult r[ASYNC_PARTS];
     SizeSet sizes;
-    PassCtx *pc = a->pc;
-    Prover *prover = pc->prover ? pc->prover : prover_layer1(pc->scratch);
     bool given = given_sizes(a, host, &sizes);
-    check_async(pc->ctx, a->lowered, host, given ? &sizes : NULL, prover, r);
+    check_async(a->pc->ctx, a->lowered, host, given ? &sizes : NULL, r);
     for (int i = 0; i < ASYNC_PARTS; i++)
         report(a, &r[i]);
 }

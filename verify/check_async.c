@@ -374,7 +374,7 @@ static const char *const part_names[ASYNC_PARTS] = { "check-async/protocol",
                                                      "check-async/budget" };
 
 void check_async(Ctx *ctx, Module *m, const Op *host, const SizeSet *sizes,
-                 Prover *prover, CheckResult out[ASYNC_PARTS])
+                 CheckResult out[ASYNC_PARTS])
 {
     AsyncCheck c = { .ctx = ctx, .m = m, .host = host };
     SizeSet own[SIZE_SETS];
@@ -387,7 +387,7 @@ void check_async(Ctx *ctx, Module *m, const Op *host, const SizeSet *sizes,
     else
         n = sizes_choose(arena, m, host, own);
     out[ASYNC_budget] = check_async_budget(ctx, m, host);
-    out[ASYNC_layout] = check_async_layout(ctx, m, host, prover);
+    out[ASYNC_layout] = check_async_layout(ctx, m, host);
     if (out[ASYNC_budget].verdict == VERDICT_refuted)
         out[ASYNC_protocol] = out[ASYNC_races] =
             (CheckResult){ .verdict = VERDICT_not_run,

@@ -12,7 +12,6 @@
 #ifndef EXO_VERIFY_CHECK_ASYNC_H
 #define EXO_VERIFY_CHECK_ASYNC_H
 
-#include "passes/prove.h"
 #include "verify/check.h"
 #include "verify/sizes.h"
 
@@ -23,6 +22,6 @@ enum { ASYNC_protocol, ASYNC_races, ASYNC_layout, ASYNC_budget, ASYNC_PARTS };
 /* Checks host (a host.proc of m); sizes may be NULL. Faults go to ctx. Adds
  * variables to the module's index expressions and nothing else. */
 void check_async(Ctx *ctx, Module *m, const Op *host, const SizeSet *sizes,
-                 Prover *prover, CheckResult out[ASYNC_PARTS]);
+                 CheckResult out[ASYNC_PARTS]);
 
 #endif

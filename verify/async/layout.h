@@ -3,11 +3,9 @@
 #ifndef EXO_VERIFY_ASYNC_LAYOUT_H
 #define EXO_VERIFY_ASYNC_LAYOUT_H
 
-#include "passes/prove.h"
 #include "verify/check.h"
 
 /* Every kernel that host launches. Faults go to ctx. */
-CheckResult check_async_layout(Ctx *ctx, Module *m, const Op *host,
-                               Prover *prover);
+CheckResult check_async_layout(Ctx *ctx, Module *m, const Op *host);
 
 #endif
