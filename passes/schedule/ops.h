@@ -60,6 +60,8 @@ SCHED_FN(sched_reuse_buffer)
 SCHED_FN(sched_inline_window)
 /* procs.c */
 SCHED_FN(sched_rename)
+SCHED_FN(sched_set_arg_memory)
+SCHED_FN(sched_set_window)
 /* stage.c */
 SCHED_FN(sched_bind_expr)
 SCHED_FN(sched_set_precision)
