@@ -139,6 +139,21 @@ static void statement(Gen *g, unsigned depth)
     }
 }
 
+/* All elements are written, and the group has its two halves. */
+static void start(Gen *g)
+{
+    line(g, "for t in cuda_threads(0, 64, unit=cuda_thread):");
+    g->indent++;
+    line(g, "for a in seq(0, 4):");
+    line(g, "    for i in seq(0, 4):");
+    line(g, "        s[a, 4 * t + i] = x[t, i]");
+    line(g, "Arrive(Sm80_cp_async, 1) >> cg[t]");
+    line(g, "Await(cg[t], cuda_in_order, 0)");
+    g->indent--;
+    if (pick(&g->r, 8))
+        line(g, "Fence(cuda_in_order, cuda_in_order)");
+}
+
 /* Statements by threads, fences and commit groups in any order. */
 static void free_program(Gen *g)
 {
@@ -153,6 +168,7 @@ static void free_program(Gen *g)
     g->indent++;
     line(g, "s: f32[4, 256] @ CudaSmemLinear");
     line(g, "cg: barrier[64] @ Sm80_CommitGroup");
+    start(g);
     while (n--)
         statement(g, 2);
     if (pick(&g->r, 4))
@@ -178,7 +194,7 @@ static void producer(Gen *g, unsigned odds)
         line(g, "Sm80_cp_async_1d(s[k, 4 * t:4 * t + 4], x[t, 0:4], size0=4, "
                 "T=f32)");
     else
-        line(g, "s[k, (4 * t + %u) %% 128] = x[t, 0]", pick(&g->r, 2));
+        line(g, "s[k, 4 * t] = x[t, 0]");
     g->indent--;
     if (late)
         line(g, "Await(war[k], cuda_temporal, 0)");
