@@ -118,6 +118,19 @@ function(exo_stub_driver)
   target_link_libraries(exo_stub_driver PRIVATE exo_flags)
 endfunction()
 
+# exo-opt with a lowering that can be told to break a rule (`inject=`), for
+# test/conformance/inject.sh: these files are compiled again and take the place
+# of the library's.
+function(exo_inject_tool)
+  file(GLOB lowering CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/passes/lower/*.c)
+  add_executable(exo-opt-inject ${CMAKE_SOURCE_DIR}/tools/exo-opt.c
+      ${CMAKE_SOURCE_DIR}/passes/pass_manager.c ${lowering})
+  set_target_properties(exo-opt-inject PROPERTIES
+      RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/test)
+  target_compile_definitions(exo-opt-inject PRIVATE EXO_INJECT)
+  target_link_libraries(exo-opt-inject PRIVATE exo_flags ${exo_all_layers} m)
+endfunction()
+
 # One Criterion executable per test/unit/*_test.c, in build/test/. A test of
 # the LLVM printer is named llvm_*, one of the Z3 layer smt_*, and is left out
 # with its library. Criterion's macros want GNU C.

@@ -14,7 +14,11 @@
 
 static bool pass_lower_par_to_async(PassCtx *pc, Module *m)
 {
+#ifdef EXO_INJECT
+    return lower_par_to_async_wrong(pc->ctx, m, pass_option_str(pc, "inject"));
+#else
     return lower_par_to_async(pc->ctx, m);
+#endif
 }
 
 static const PassInfo passes[] = {

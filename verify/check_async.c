@@ -292,6 +292,11 @@ static void note_end(AsyncCheck *c, bool ok)
     if (ok)
         return;
     const char *class = c->machine_class;
+    const Diag *last = NULL;
+    for (const Diag *d = ctx_diags(c->ctx); d; d = d->next)
+        last = d->severity == SEV_error ? d : last;
+    if (!class && last && !strcmp(last->code, "poison"))
+        class = "D-RAW"; /* by an instruction's body */
     c->ended = true;
     if (class && class[0] == 'D' && class[1] == '-')
         c->races_bad = true;

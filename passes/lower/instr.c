@@ -78,7 +78,9 @@ static void emit_load(Lower *L, Op *op, const Instr *in, int64_t n_cta)
     L->out = lower_elect(L);
     Op *expect = lower_emit(L, OP_async_mbarrier_expect_tx, 1, 0, 0);
     expect->operands[0] = opnd_access(bar);
-    op_set_int(L->m, expect, "bytes", in->params[dst].bytes / n_cta);
+    op_set_int(L->m, expect, "bytes",
+               LOWER_WRONG(L, "bytes") ? in->params[dst].bytes / (2 * n_cta)
+                                       : in->params[dst].bytes / n_cta);
     Op *load = lower_emit(L, OP_async_bulk_tensor_load, 3, 0, 0);
     load->operands[0] = opnd_access(to);
     load->operands[1] = opnd_access(from);

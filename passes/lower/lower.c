@@ -301,10 +301,14 @@ static void kernel_setup(Lower *L)
                 lower_emit(L, OP_async_mbarrier_init, 1, 0, 0)->operands[0] =
                     opnd_value(o->object);
         }
-        lower_emit(L, OP_async_fence_mbarrier_init, 0, 0, 0);
-        lower_emit(L, OP_async_fence_proxy, 0, 0, 0);
+        if (!LOWER_WRONG(L, "no-init-fence")) {
+            lower_emit(L, OP_async_fence_mbarrier_init, 0, 0, 0);
+            lower_emit(L, OP_async_fence_proxy, 0, 0, 0);
+        }
         L->out = outer;
     }
+    if (LOWER_WRONG(L, "no-entry-barrier"))
+        return;
     if (L->dev->cluster_dim > 1)
         emit_cluster_barrier(L);
     else if (any)
@@ -318,7 +322,7 @@ static void role_registers(Lower *L)
         return;
     Op *op = lower_emit(L, OP_async_setmaxnreg, 0, 0, 0);
     op_set_str(L->m, op, "action", L->role->reg_dec ? "dec" : "inc");
-    op_set_int(L->m, op, "count", n);
+    op_set_int(L->m, op, "count", LOWER_WRONG(L, "registers") ? n + 8 : n);
 }
 
 /* A ring value at position 0 for each group the role uses. */
@@ -376,8 +380,11 @@ static void role_task_end(Lower *L, Op *tasks, unsigned n_rings)
     unsigned at = 0;
     for (size_t g = 0; g < L->groups.len; g++)
         if (L->groups.data[g].used)
-            next[at++] = ring_at(L, (unsigned)g,
-                                 lower_index(L, L->groups.data[g].per_task));
+            next[at++] =
+                ring_at(L, (unsigned)g,
+                        LOWER_WRONG(L, "ring-reset")
+                            ? affine_const(L->m->exprs, 0)
+                            : lower_index(L, L->groups.data[g].per_task));
     Op *yield = lower_emit(L, OP_ctl_yield, n_rings, 0, 0);
     for (unsigned i = 0; i < n_rings; i++) {
         yield->operands[i] = opnd_value(next[i]);
@@ -469,7 +476,8 @@ static bool lower_device(Lower *L, Op *proc, Op *device, unsigned k)
     for (unsigned i = 0; i < L->dev->n_roles; i++)
         lower_role(L, &L->dev->roles[i]);
     L->stmt = NULL;
-    if (L->dev->cluster_dim > 1 && !L->dev->no_shutdown_sync)
+    if (L->dev->cluster_dim > 1 && !L->dev->no_shutdown_sync &&
+        !LOWER_WRONG(L, "no-exit-barrier"))
         emit_cluster_barrier(L);
     block_append(L->m->body, L->kernel);
     return !L->failed;
@@ -509,9 +517,14 @@ static void lower_proc(Lower *L, Op *proc)
         host_outline(L, proc);
 }
 
-bool lower_par_to_async(Ctx *ctx, Module *m)
+static bool lower_module(Ctx *ctx, Module *m, const char *inject)
 {
     Lower *L = ARENA_NEW(m->arena, Lower);
+#ifdef EXO_INJECT
+    L->inject = inject;
+#else
+    (void)inject;
+#endif
     L->ctx = ctx;
     L->m = m;
     L->scratch = arena_new();
@@ -530,3 +543,15 @@ bool lower_par_to_async(Ctx *ctx, Module *m)
     arena_free(L->scratch);
     return !L->failed;
 }
+
+bool lower_par_to_async(Ctx *ctx, Module *m)
+{
+    return lower_module(ctx, m, "");
+}
+
+#ifdef EXO_INJECT
+bool lower_par_to_async_wrong(Ctx *ctx, Module *m, const char *rule)
+{
+    return lower_module(ctx, m, rule);
+}
+#endif

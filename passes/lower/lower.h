@@ -21,6 +21,16 @@ struct Prover;
  * is then not to be used. */
 bool lower_par_to_async(Ctx *ctx, Module *m);
 
+/* A build for testing check-async can break one rule of the lowering by name;
+ * in every other build nothing is broken. */
+#ifdef EXO_INJECT
+#include <string.h>
+bool lower_par_to_async_wrong(Ctx *ctx, Module *m, const char *rule);
+#define LOWER_WRONG(L, rule) (!strcmp((L)->inject, rule))
+#else
+#define LOWER_WRONG(L, rule) false
+#endif
+
 /* ---- shared memory: smem.c ------------------------------------------------ */
 
 typedef struct SmemObject {
@@ -90,6 +100,9 @@ typedef struct NamedBarrier {
 /* ---- the lowering's state --------------------------------------------------- */
 
 typedef struct Lower {
+#ifdef EXO_INJECT
+    const char *inject; /* the rule that is broken, or "" */
+#endif
     Ctx *ctx;
     Module *m;
     Arena *scratch;

@@ -93,6 +93,7 @@ int64_t mbarrier_count(Lower *L, const Value *barrier)
         lower_error(L, barrier->def->loc, "barrier",
                     "barrier '%s' has no Arrive that could complete a phase",
                     barrier->name);
+    n += LOWER_WRONG(L, "count-plus") - LOWER_WRONG(L, "count-minus");
     return n < 1 ? 1 : n;
 }
 
@@ -148,6 +149,8 @@ static void find_traffic(Lower *L)
  * between the proxies. */
 static void emit_fence_proxy(Lower *L)
 {
+    if (LOWER_WRONG(L, "no-proxy-fence"))
+        return;
     Op *op = lower_emit(L, OP_async_fence_proxy, 0, 0, 0);
     if (!L->global_writes)
         op_set_str(L->m, op, "space", "shared");
@@ -241,7 +244,7 @@ static void emit_cta_wide(Lower *L)
 
 static void emit_thread_sync(Lower *L, Op *op, const ThreadSet *t)
 {
-    if (t->kind == THREADS_one)
+    if (t->kind == THREADS_one || LOWER_WRONG(L, "no-fence"))
         return;
     if (t->kind == THREADS_warp)
         lower_emit(L, OP_async_warp_sync, 0, 0, 0);
@@ -303,7 +306,8 @@ void lower_fence(Lower *L, Op *op)
                         first);
             return;
         }
-        lower_emit(L, OP_async_cp_async_wait_all, 0, 0, 0);
+        if (!LOWER_WRONG(L, "no-cp-wait"))
+            lower_emit(L, OP_async_cp_async_wait_all, 0, 0, 0);
     }
     bool proxy = !within(first, "cuda_temporal") && sees_async_proxy(second);
     if (proxy)
@@ -336,9 +340,13 @@ void lower_cta_xor(Lower *L, Op *op, const ParSync *s)
 {
     if (s->n_xor == 1 && s->xors[0] == 0)
         return;
+    if (LOWER_WRONG(L, "mask-narrow"))
+        return;
     Param *items = ARENA_ARRAY(L->scratch, Param, s->n_xor);
     for (unsigned i = 0; i < s->n_xor; i++)
         items[i] = (Param){ .kind = PARAM_int, .i = s->xors[i] };
+    if (LOWER_WRONG(L, "mask-wide"))
+        items[s->n_xor - 1].i += L->dev->cluster_dim;
     op_set_param(
         L->m, op, "cta_xor",
         &(Param){ .kind = PARAM_tuple, .n = s->n_xor, .items = items });
@@ -364,7 +372,7 @@ static void arrive_mbarrier(Lower *L, Op *op, const ParSync *s,
         emit_fence_proxy(L);
     Block *outer = L->out;
     if (use.by_warp) {
-        if (!quiet_warps(L, t))
+        if (!quiet_warps(L, t) && !LOWER_WRONG(L, "no-warp-sync"))
             lower_emit(L, OP_async_warp_sync, 0, 0, 0);
         L->out = lower_elect(L);
     }
@@ -417,6 +425,10 @@ static void await_mbarrier(Lower *L, Op *op, const ParSync *s,
     const char *second = op_attr_str(op, "second", "");
     Access *a = lower_barrier(L, s);
     Block *outer = L->out;
+    if (LOWER_WRONG(L, "no-wait"))
+        return;
+    for (unsigned i = 0; i < a->rank && LOWER_WRONG(L, "wait-before"); i++)
+        a->dims[i].delta -= a->dims[i].kind == DIM_ring;
     if (quiet_warps(L, t))
         L->out = lower_elect(L);
     Op *wait = lower_emit(L, OP_async_mbarrier_wait, 1, 0, 0);
@@ -452,7 +464,7 @@ static void await_wgmma(Lower *L, int64_t n)
             VEC_PUSH(L->scratch, &frags, L->frags.data[i]);
     unsigned k = (unsigned)frags.len;
     Op *wait = lower_emit(L, OP_async_wgmma_wait_group, k, k, 0);
-    op_set_int(L->m, wait, "n", n);
+    op_set_int(L->m, wait, "n", LOWER_WRONG(L, "group-plus") ? n + 1 : n);
     for (unsigned i = 0; i < k; i++) {
         Frag *f = frags.data[i];
         wait->operands[i] = opnd_value(f->value);
@@ -466,7 +478,7 @@ static void await_bulk(Lower *L, Op *op, const ThreadSet *t, int64_t n)
     Block *outer = L->out;
     L->out = lower_elect(L);
     Op *wait = lower_emit(L, OP_async_bulk_wait_group, 0, 0, 0);
-    op_set_int(L->m, wait, "n", n);
+    op_set_int(L->m, wait, "n", LOWER_WRONG(L, "bulk-plus") ? n + 1 : n);
     if (within(op_attr_str(op, "second", ""), "cuda_temporal"))
         op_set_bool(L->m, wait, "read", true);
     L->out = outer;
@@ -489,7 +501,7 @@ void lower_await(Lower *L, Op *op)
         break;
     case BARRIER_cp_async_group:
         op_set_int(L->m, lower_emit(L, OP_async_cp_async_wait_group, 0, 0, 0),
-                   "n", n);
+                   "n", LOWER_WRONG(L, "no-cp-wait") ? n + 1 : n);
         break;
     case BARRIER_bulk_group:
         await_bulk(L, op, t, n);

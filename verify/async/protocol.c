@@ -9,6 +9,8 @@
  * went on). docs/semantics.md has the argument. */
 #include "verify/async/run.h"
 
+#include <string.h>
+
 
 /* Ordered after the initialisation, by a lane's or effect's clock. */
 static bool knows_init(const OrderBar *b, const Clock *c, uint32_t lane)
@@ -50,10 +52,19 @@ static void count_turn(AsyncRun *r, const MachineEvent *e)
     if (e->turn == MACHINE_NO_TURN)
         return;
     OrderBar *b = order_bar(&r->order, &e->agent, e->cta, e->offset);
+    if (!b->agent) {
+        cause(r, e, e->cta == e->agent.cta ? "B-LIFE" : "CL-ENTRY",
+              "an mbarrier of cta %u is used before it is initialised",
+              e->cta);
+        return;
+    }
     Turn *t = turn_of(r, b, e->turn);
     t->arrivals += e->kind == MEV_arrive;
     t->expected += e->kind == MEV_expect ? e->length : 0;
     t->issued += e->kind == MEV_target ? e->length : 0;
+    bool replaced = r->cause.code && !strcmp(r->cause.code, "B-TX");
+    if (t->arrivals > b->count && replaced)
+        r->cause.code = NULL; /* too few bytes by then, since it is too early */
     if (t->arrivals > b->count)
         cause(r, e, "B-COUNT",
               "%lld arrivals are meant for one phase of an mbarrier of cta "

@@ -1,0 +1,69 @@
+#!/bin/sh
+# A lowering with one rule broken (`inject=`, test/exo-opt-inject) must be
+# refuted by check-async on every kernel whose text the rule changes. Prints
+# the matrix: the class that refutes, `-` where the text stays the same, `=`
+# where the change is known to be harmless, and MISSED. EXO_LONG=1: all kernels.
+set -u
+bin=${EXO_BIN:-build/bin}
+inject=$bin/../test/exo-opt-inject
+tmp=$(mktemp -d) || exit 1
+trap 'rm -rf "$tmp"' EXIT
+passed=0 failed=0
+
+kernels="gemm_sm90_bf16 gemm_sm90_bf16_1x1 gemm_sm80_bf16 gemm_simt_f32"
+[ "${EXO_LONG:-}" = 1 ] && kernels=$(cd kernels && ls *.exo | sed 's/.exo$//')
+rules="count-plus count-minus bytes slot ring-reset wait-before no-wait no-fence
+    no-proxy-fence no-warp-sync group-plus bulk-plus no-cp-wait mask-narrow
+    mask-wide no-init-fence no-entry-barrier no-exit-barrier registers"
+
+# Changes that leave a right program: more registers than asked for while the
+# pool has room.
+harmless() {
+    case "$1" in
+    registers) grep -q 'R-POOL' "$2" && return 1 || return 0 ;;
+    esac
+    return 1
+}
+
+one() {
+    rule=$1 kernel=$2
+    "$inject" "kernels/$kernel.exo" \
+        --pass-pipeline="lower-par-to-async{inject=$rule}" \
+        -o "$tmp/wrong.eir" 2>"$tmp/err" || { echo "(not lowered)"; return; }
+    if cmp -s "$tmp/right.eir" "$tmp/wrong.eir"; then
+        echo -
+        return
+    fi
+    "$bin/exo-check" "$tmp/wrong.eir" >"$tmp/out" 2>"$tmp/err"
+    if grep -q ': refuted' "$tmp/out"; then
+        grep -q 'was never written' "$tmp/err" && echo D-RAW && return
+        sed -n "s/.*error: \\(.*': \\)\\{0,1\\}\\([A-Z]*-[A-Z]*\\): .*/\\2/p" \
+            "$tmp/err" | sort -u | paste -s -d, -
+    elif harmless "$rule" "$tmp/err"; then
+        echo =
+    else
+        echo MISSED
+    fi
+}
+
+printf '%-18s' rule
+for kernel in $kernels; do printf '%-20s' "$kernel"; done
+echo
+for rule in $rules; do
+    printf '%-18s' "$rule"
+    for kernel in $kernels; do
+        "$bin/exo-opt" "kernels/$kernel.exo" \
+            --pass-pipeline=lower-par-to-async \
+            -o "$tmp/right.eir" 2>"$tmp/err" || exit 1
+        found=$(one "$rule" "$kernel")
+        printf '%-20s' "$found"
+        case "$found" in
+        MISSED | "(not lowered)" | "") failed=$((failed + 1)) ;;
+        *) passed=$((passed + 1)) ;;
+        esac
+    done
+    echo
+done
+
+printf '%s passed, %s failed, 0 skipped\n' "$passed" "$failed"
+[ "$failed" = 0 ]
