@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-typedef enum Place { ANYWHERE, IN_MEMORY, IN_REGISTERS } Place;
+typedef enum Place { ANYWHERE, IN_MEMORY, IN_REGISTERS, false } Place;
 
 typedef struct TensorNeed {
     const char *name;
@@ -25,19 +25,19 @@ typedef struct HookNeeds {
     const char *ints[MAX_NEEDS];
 } HookNeeds;
 
-#define BULK_COPY                   \
-    {                               \
-        { "dst", 1, 8, IN_MEMORY }, \
-        {                           \
-            "src", 1, 8, IN_MEMORY  \
-        }                           \
+#define BULK_COPY                          \
+    {                                      \
+        { "dst", 1, 8, IN_MEMORY, false }, \
+        {                                  \
+            "src", 1, 8, IN_MEMORY         \
+        }                                  \
     }
-#define TILE_OUT                      \
-    {                                 \
-        { "dst", 2, 3, IN_MEMORY },   \
-        {                             \
-            "src", 2, 8, IN_REGISTERS \
-        }                             \
+#define TILE_OUT                           \
+    {                                      \
+        { "dst", 2, 3, IN_MEMORY, false }, \
+        {                                  \
+            "src", 2, 8, IN_REGISTERS      \
+        }                                  \
     }
 
 static const HookNeeds hook_needs[] = {
@@ -48,21 +48,22 @@ static const HookNeeds hook_needs[] = {
     { .hook = "tma_store", .tensors = BULK_COPY },
     { .hook = "tma_reduce_add", .tensors = BULK_COPY },
     { .hook = "wgmma",
-      .tensors = { { "D", 2, 3, IN_REGISTERS },
-                   { "A", 2, 3, ANYWHERE },
-                   { "B", 2, 3, IN_MEMORY } },
+      .tensors = { { "D", 2, 3, IN_REGISTERS, false },
+                   { "A", 2, 3, ANYWHERE, false },
+                   { "B", 2, 3, IN_MEMORY, false } },
       .ints = { "K" } },
-    { .hook = "wgmma_zero", .tensors = { { "D", 1, 8, IN_REGISTERS } } },
+    { .hook = "wgmma_zero", .tensors = { { "D", 1, 8, IN_REGISTERS, false } } },
     { .hook = "tile_store",
-      .tensors = { { "dst", 2, 3, IN_MEMORY },
+      .tensors = { { "dst", 2, 3, IN_MEMORY, false },
                    { "src", 2, 8, IN_REGISTERS, .any_extent = true } } },
     { .hook = "tile_store_elements", .tensors = TILE_OUT },
     { .hook = "tile_store_transposed", .tensors = TILE_OUT },
     { .hook = "tile_load",
-      .tensors = { { "dst", 2, 8, IN_REGISTERS },
-                   { "src", 2, 3, IN_MEMORY } } },
+      .tensors = { { "dst", 2, 8, IN_REGISTERS, false },
+                   { "src", 2, 3, IN_MEMORY, false } } },
     { .hook = "ldmatrix",
-      .tensors = { { "dst", 1, 8, IN_REGISTERS }, { "src", 2, 2, IN_MEMORY } },
+      .tensors = { { "dst", 1, 8, IN_REGISTERS, false },
+                   { "src", 2, 2, IN_MEMORY, false } },
       .ints = { "nmat0", "nmat1" } },
 };
 
