@@ -8,13 +8,17 @@
 
 #include <string.h>
 
-typedef enum Place { ANYWHERE, IN_MEMORY, IN_REGISTERS, false } Place;
+typedef enum Place {
+    ANYWHERE,
+    IN_MEMORY,
+    IN_REGISTERS,
+    IN_OPEN_REGISTERS /* whose extents may be left open with _ */
+} Place;
 
 typedef struct TensorNeed {
     const char *name;
     unsigned min_rank, max_rank;
     Place place;
-    bool any_extent; /* extents may be left open with _ */
 } TensorNeed;
 
 enum { MAX_NEEDS = 3 };
@@ -25,19 +29,19 @@ typedef struct HookNeeds {
     const char *ints[MAX_NEEDS];
 } HookNeeds;
 
-#define BULK_COPY                          \
-    {                                      \
-        { "dst", 1, 8, IN_MEMORY, false }, \
-        {                                  \
-            "src", 1, 8, IN_MEMORY         \
-        }                                  \
+#define BULK_COPY                   \
+    {                               \
+        { "dst", 1, 8, IN_MEMORY }, \
+        {                           \
+            "src", 1, 8, IN_MEMORY  \
+        }                           \
     }
-#define TILE_OUT                           \
-    {                                      \
-        { "dst", 2, 3, IN_MEMORY, false }, \
-        {                                  \
-            "src", 2, 8, IN_REGISTERS      \
-        }                                  \
+#define TILE_OUT                      \
+    {                                 \
+        { "dst", 2, 3, IN_MEMORY },   \
+        {                             \
+            "src", 2, 8, IN_REGISTERS \
+        }                             \
     }
 
 static const HookNeeds hook_needs[] = {
@@ -48,22 +52,21 @@ static const HookNeeds hook_needs[] = {
     { .hook = "tma_store", .tensors = BULK_COPY },
     { .hook = "tma_reduce_add", .tensors = BULK_COPY },
     { .hook = "wgmma",
-      .tensors = { { "D", 2, 3, IN_REGISTERS, false },
-                   { "A", 2, 3, ANYWHERE, false },
-                   { "B", 2, 3, IN_MEMORY, false } },
+      .tensors = { { "D", 2, 3, IN_REGISTERS },
+                   { "A", 2, 3, ANYWHERE },
+                   { "B", 2, 3, IN_MEMORY } },
       .ints = { "K" } },
-    { .hook = "wgmma_zero", .tensors = { { "D", 1, 8, IN_REGISTERS, false } } },
+    { .hook = "wgmma_zero", .tensors = { { "D", 1, 8, IN_REGISTERS } } },
     { .hook = "tile_store",
-      .tensors = { { "dst", 2, 3, IN_MEMORY, false },
-                   { "src", 2, 8, IN_REGISTERS, .any_extent = true } } },
+      .tensors = { { "dst", 2, 3, IN_MEMORY },
+                   { "src", 2, 8, IN_OPEN_REGISTERS } } },
     { .hook = "tile_store_elements", .tensors = TILE_OUT },
     { .hook = "tile_store_transposed", .tensors = TILE_OUT },
     { .hook = "tile_load",
-      .tensors = { { "dst", 2, 8, IN_REGISTERS, false },
-                   { "src", 2, 3, IN_MEMORY, false } } },
+      .tensors = { { "dst", 2, 8, IN_REGISTERS },
+                   { "src", 2, 3, IN_MEMORY } } },
     { .hook = "ldmatrix",
-      .tensors = { { "dst", 1, 8, IN_REGISTERS, false },
-                   { "src", 2, 2, IN_MEMORY, false } },
+      .tensors = { { "dst", 1, 8, IN_REGISTERS }, { "src", 2, 2, IN_MEMORY } },
       .ints = { "nmat0", "nmat1" } },
 };
 
@@ -106,12 +109,12 @@ static bool tensor_fits(Lower *L, const Op *op, const Instr *in,
     if (p->rank < need->min_rank || p->rank > need->max_rank ||
         n_intervals(a) != p->rank)
         return refuse(L, op, in, "another number of dimensions of", need->name);
-    if (!need->any_extent && !has_constant_shape(p))
+    if (need->place != IN_OPEN_REGISTERS && !has_constant_shape(p))
         return refuse(L, op, in, "constant extents of", need->name);
     if (need->place == ANYWHERE)
         return true;
     bool in_registers = lower_in_registers(L, a->base);
-    if (in_registers != (need->place == IN_REGISTERS))
+    if (in_registers != (need->place != IN_MEMORY))
         return refuse(L, op, in,
                       in_registers ? "memory, not registers, for"
                                    : "registers for",
