@@ -64,7 +64,11 @@ static bool block_equal(Compare *c, const Block *a, const Block *b)
     for (unsigned i = 0; i < a->n_args; i++) {
         if (!a->args[i].value != !b->args[i].value)
             return false;
-        if (a->args[i].value)
+        const Value *v = a->args[i].value;
+        for (unsigned k = 0; v && k < v->type->rank; k++)
+            if (!index_equal(c, v->shape[k], b->args[i].value->shape[k]))
+                return false;
+        if (v)
             clone_map_value(c->map, b->args[i].value, a->args[i].value);
         else if (a->args[i].var != b->args[i].var)
             clone_map_index(c->map, b->args[i].var,
@@ -112,6 +116,25 @@ bool sched_blocks_equal(Sched *s, const Facts *f, const Block *a,
         if (!op_equal(&c, p, q))
             return false;
     return !p && !q;
+}
+
+bool sched_procs_equal(Sched *s, Op *a, Op *b)
+{
+    const Block *p = a->blocks[0], *q = b->blocks[0];
+    Compare c = { s, facts_new(s->arena, s->m->exprs),
+                  clone_map_new(s->m, s->m) };
+    if (p->n_args != q->n_args)
+        return false;
+    for (unsigned i = 0; i < p->n_args; i++) {
+        const Value *v = p->args[i].value, *w = q->args[i].value;
+        ExprCtx *x = s->m->exprs;
+        if (!v != !w || (v && v->type != w->type))
+            return false;
+        if (!v && var_get(x, p->args[i].var)->kind !=
+                      var_get(x, q->args[i].var)->kind)
+            return false;
+    }
+    return block_equal(&c, p, q);
 }
 
 bool sched_escapes(Sched *s, Op *first, Op *last)

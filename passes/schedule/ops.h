@@ -62,6 +62,23 @@ SCHED_FN(sched_inline_window)
 SCHED_FN(sched_rename)
 SCHED_FN(sched_set_arg_memory)
 SCHED_FN(sched_set_window)
+SCHED_FN(sched_simplify)
+SCHED_FN(sched_inline)
+SCHED_FN(sched_call_eqv)
+SCHED_FN(sched_add_assertion)
+SCHED_FN(sched_partial_eval)
+SCHED_FN(sched_extract_subproc)
+SCHED_FN(sched_write_config)
+SCHED_FN(sched_delete_config)
+/* statements.c */
+SCHED_FN(sched_commute_expr)
+SCHED_FN(sched_left_reassociate_expr)
+SCHED_FN(sched_rewrite_expr)
+SCHED_FN(sched_merge_writes)
+SCHED_FN(sched_split_write)
+SCHED_FN(sched_fold_into_reduce)
+SCHED_FN(sched_inline_assign)
+SCHED_FN(sched_lift_reduce_constant)
 /* stage.c */
 SCHED_FN(sched_bind_expr)
 SCHED_FN(sched_set_precision)
@@ -75,6 +92,10 @@ bool loop_modes_equal(const Op *a, const Op *b);
  * expressions equal where the facts hold? */
 bool sched_blocks_equal(Sched *s, const Facts *f, const Block *a,
                         const Block *b);
+/* Do two procedures have equal parameters and bodies? */
+bool sched_procs_equal(Sched *s, Op *a, Op *b);
+/* Takes out the ops of a statement's value run that nothing uses. */
+void sched_drop_unused(Sched *s, Op *stmt);
 /* Is something that first .. last define used behind last? */
 bool sched_escapes(Sched *s, Op *first, Op *last);
 

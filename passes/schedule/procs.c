@@ -1,4 +1,5 @@
 /* Procedures: names, calls in line and out of line, assertions, fixed sizes. */
+#include "passes/rewrite.h"
 #include "passes/schedule/ops.h"
 
 bool sched_rename(Sched *s, const SchedArg *a)
@@ -62,5 +63,363 @@ bool sched_set_window(Sched *s, const SchedArg *a)
         return sched_fail(s, a[0].loc, "a stride of %s is read", v->name);
     v->type = type_tensor(s->ctx, a[1].i ? TK_window : TK_tensor,
                           v->type->elem, v->type->rank, v->type->mem);
+    return true;
+}
+
+/* ---- simplify ---------------------------------------------------------- */
+
+bool sched_simplify(Sched *s, const SchedArg *a)
+{
+    (void)a;
+    PassCtx pc = { .ctx = s->ctx, .prover = s->prover, .scratch = s->arena };
+    return pass_canonicalize(&pc, s->m);
+}
+
+/* ---- inline, call_eqv -------------------------------------------------- */
+
+static Op *callee_of(Sched *s, const SchedArg *a)
+{
+    Op *call = a->at.first;
+    Op *callee = call->code == OP_ctl_call
+                     ? module_symbol(s->m, op_attr_str(call, "callee", ""))
+                     : NULL;
+    if (!callee)
+        sched_fail(s, a->loc, "'%s' is no call of a procedure",
+                   sched_stmt_text(s, call));
+    return callee;
+}
+
+bool sched_inline(Sched *s, const SchedArg *a)
+{
+    Op *call = a[0].at.first, *callee = callee_of(s, &a[0]);
+    if (!callee)
+        return false;
+    for (unsigned i = 0; i < call->n_operands; i++)
+        if (call->operands[i].kind == OPND_cond)
+            return sched_fail(s, a[0].loc, "the call passes a condition");
+    if (!call_inline(s->m, call, call->n_operands, s->m, callee))
+        return false;
+    edit_erase(s->log, call);
+    s->result = 0;
+    return true;
+}
+
+bool sched_call_eqv(Sched *s, const SchedArg *a)
+{
+    Op *call = a[0].at.first, *callee = callee_of(s, &a[0]);
+    Op *other = module_symbol(s->m, a[1].s);
+    if (!callee)
+        return false;
+    if (!other || other->code != OP_ctl_proc)
+        return sched_fail(s, a[1].loc, "there is no procedure '%s'", a[1].s);
+    if (!sched_procs_equal(s, callee, other))
+        return sched_fail(s, a[1].loc, "'%s' is not shown to do what '%s' does",
+                          a[1].s, op_attr_str(callee, "name", ""));
+    op_set_str(s->m, call, "callee", a[1].s);
+    edit_replace(s->log, call);
+    return true;
+}
+
+/* ---- add_assertion, partial_eval --------------------------------------- */
+
+/* What is asked of callers grows, so there must be none. */
+bool sched_add_assertion(Sched *s, const SchedArg *a)
+{
+    Block *b = s->proc->blocks[0];
+    Op *first = block_first_stmt(b);
+    while (first && first->code == OP_ctl_assert && stmt_next(first))
+        first = stmt_next(first);
+    const Cond *c = first ? sched_cond(s, first, a[0].loc, a[0].s) : NULL;
+    if (!c || !not_called(s, a[0].loc))
+        return false;
+    Facts *f = prove_facts_at(s->arena, s->m, first);
+    if (prove_satisfiable(s->prover, f, c).answer == PROVE_no)
+        return sched_fail(s, a[0].loc, "%s never holds", a[0].s);
+    Op *op = op_new(s->m, OP_ctl_assert, s->loc, 1, 0, 0);
+    op->operands[0] = opnd_cond(c);
+    edit_insert_before(s->log, first, op);
+    return true;
+}
+
+static bool drop_param(Block *b, VarId v)
+{
+    for (unsigned i = 0; i < b->n_args; i++)
+        if (!b->args[i].value && b->args[i].var == v) {
+            memmove(&b->args[i], &b->args[i + 1],
+                    (b->n_args - i - 1) * sizeof *b->args);
+            b->n_args--;
+            return true;
+        }
+    return false;
+}
+
+bool sched_partial_eval(Sched *s, const SchedArg *a)
+{
+    Block *b = s->proc->blocks[0];
+    ExprCtx *x = s->m->exprs;
+    VarId v = 0;
+    for (unsigned i = 0; i < b->n_args; i++)
+        if (!b->args[i].value &&
+            !strcmp(var_get(x, b->args[i].var)->name, a[0].s))
+            v = b->args[i].var;
+    if (!v)
+        return sched_fail(s, a[0].loc, "there is no size or index parameter "
+                                       "'%s'",
+                          a[0].s);
+    if (var_get(x, v)->kind == VAR_size && a[1].i < 1)
+        return sched_fail(s, a[1].loc, "a size is at least 1");
+    if (!not_called(s, a[0].loc) ||
+        !sched_subst(s, b, v, affine_const(x, a[1].i)))
+        return false;
+    CloneMap *map = clone_map_new(s->m, s->m);
+    clone_map_index(map, v, affine_const(x, a[1].i));
+    for (unsigned i = 0; i < b->n_args; i++)
+        if (b->args[i].value && !value_substitute(map, s->m, b->args[i].value))
+            return sched_fail(s, a[1].loc, "an extent passes 64 bits");
+    for (Op *op = b->first; op && op->code == OP_ctl_assert; op = op->next)
+        if (cond_decide(x, op->operands[0].u.cond) == DECIDED_no)
+            return sched_fail(s, a[1].loc, "an assertion does not hold for %lld",
+                              (long long)a[1].i);
+    return drop_param(b, v);
+}
+
+/* ---- extract_subproc --------------------------------------------------- */
+
+typedef struct Extract {
+    Sched *s;
+    VEC(VarId) vars;
+    VEC(Value *) values;
+    Op *odd;
+} Extract;
+
+static bool is_inside(const Op *first, const Op *last, const Op *op)
+{
+    for (; op; op = op_parent(op))
+        for (const Op *r = first; r; r = r == last ? NULL : r->next)
+            if (r == op)
+                return true;
+    return false;
+}
+
+static void need_var(VarId v, void *user)
+{
+    Extract *e = user;
+    for (size_t i = 0; i < e->vars.len; i++)
+        if (e->vars.data[i] == v)
+            return;
+    VEC_PUSH(e->s->arena, &e->vars, v);
+}
+
+static void need_value(Extract *e, Value *v, const Op *first, const Op *last)
+{
+    if (v->def && is_inside(first, last, v->def))
+        return;
+    for (size_t i = 0; i < e->values.len; i++)
+        if (e->values.data[i] == v)
+            return;
+    VEC_PUSH(e->s->arena, &e->values, v);
+    for (unsigned i = 0; v->shape && i < v->type->rank; i++)
+        affine_walk_vars(v->shape[i], need_var, e);
+}
+
+typedef struct ExtractWalk {
+    Extract *e;
+    const Op *first, *last;
+} ExtractWalk;
+
+static bool need_op(Op *op, void *user)
+{
+    ExtractWalk *w = user;
+    for (unsigned i = 0; i < op->n_operands; i++) {
+        const Operand *o = &op->operands[i];
+        if (o->kind == OPND_index)
+            affine_walk_vars(o->u.index, need_var, w->e);
+        else if (o->kind == OPND_cond)
+            cond_walk_vars(o->u.cond, need_var, w->e);
+        else if (o->kind == OPND_value)
+            need_value(w->e, o->u.value, w->first, w->last);
+        if (o->kind != OPND_access)
+            continue;
+        need_value(w->e, o->u.access->base, w->first, w->last);
+        for (unsigned k = 0; k < o->u.access->rank; k++) {
+            affine_walk_vars(o->u.access->dims[k].lo, need_var, w->e);
+            if (o->u.access->dims[k].len)
+                affine_walk_vars(o->u.access->dims[k].len, need_var, w->e);
+        }
+    }
+    for (unsigned i = 0; i < op->n_results; i++)
+        for (unsigned k = 0;
+             op->results[i]->shape && k < op->results[i]->type->rank; k++)
+            affine_walk_vars(op->results[i]->shape[k], need_var, w->e);
+    if (op->code == OP_par_device || op->code == OP_par_warps ||
+        op_has(op, OPT_SYNC))
+        w->e->odd = op;
+    return true;
+}
+
+/* Is the variable that of a loop inside the block? */
+static bool is_loop_inside(Op *op, void *user)
+{
+    VarId *v = user;
+    if (op->code == OP_ctl_for && *v && sched_loop_var(op) == *v)
+        *v = 0;
+    return *v != 0;
+}
+
+static void add_assert(Sched *s, Block *b, const Cond *c)
+{
+    Op *op = op_new(s->m, OP_ctl_assert, s->loc, 1, 0, 0);
+    op->operands[0] = opnd_cond(c);
+    block_append(b, op);
+}
+
+/* What holds of the block's variables where it stands becomes preconditions,
+ * as far as they are about parameters. */
+static void carry_facts(Extract *e, CloneMap *map, Block *b, Op *first)
+{
+    Sched *s = e->s;
+    Facts *f = prove_facts_at(s->arena, s->m, first);
+    for (size_t i = 0; i < f->conds.len; i++) {
+        Extract probe = { .s = s };
+        bool known = true;
+        cond_walk_vars(f->conds.data[i], need_var, &probe);
+        for (size_t k = 0; k < probe.vars.len && known; k++) {
+            known = false;
+            for (size_t j = 0; j < e->vars.len; j++)
+                known |= e->vars.data[j] == probe.vars.data[k];
+        }
+        const Cond *c = known ? clone_cond(map, f->conds.data[i]) : NULL;
+        if (c && c->kind != COND_true)
+            add_assert(s, b, c);
+    }
+}
+
+static void extract_params(Extract *e, Op *proc, Op *call, CloneMap *map)
+{
+    Sched *s = e->s;
+    ExprCtx *x = s->m->exprs;
+    Block *b = proc->blocks[0];
+    op_resize_operands(s->m, call,
+                       (unsigned)(e->vars.len + e->values.len));
+    unsigned n = 0;
+    for (size_t i = 0; i < e->vars.len; i++) {
+        VarId v = e->vars.data[i];
+        const Var *var = var_get(x, v);
+        VarKind kind = var->kind == VAR_iter ? VAR_index : var->kind;
+        VarId w = block_add_var(s->m, b, var->name, kind);
+        clone_map_index(map, v, affine_var(x, w));
+        call->operands[n++] = opnd_index(affine_var(x, v));
+    }
+    for (size_t i = 0; i < e->values.len; i++) {
+        Value *v = e->values.data[i];
+        Value *p = block_add_value(s->m, b, v->type, v->name);
+        for (unsigned k = 0; k < v->type->rank; k++)
+            p->shape[k] = clone_index(map, v->shape[k]);
+        clone_map_value(map, v, p);
+        Access *whole = access_new(s->m, v);
+        for (unsigned k = 0; k < whole->rank; k++)
+            whole->dims[k] = (AccessDim){ .kind = DIM_interval,
+                                          .lo = affine_const(x, 0),
+                                          .len = v->shape[k] };
+        call->operands[n++] = opnd_access(whole);
+    }
+}
+
+bool sched_extract_subproc(Sched *s, const SchedArg *a)
+{
+    Op *first = a[0].at.first, *last = a[0].at.last, *run = stmt_first(first);
+    Extract e = { .s = s };
+    ExtractWalk w = { &e, run, last };
+    if (module_symbol(s->m, a[1].s))
+        return sched_fail(s, a[1].loc, "there is a procedure '%s' already",
+                          a[1].s);
+    if (sched_escapes(s, first, last))
+        return sched_fail(s, a[0].loc, "what the block defines is used behind "
+                                       "it");
+    for (Op *op = run; op; op = op == last ? NULL : op->next)
+        op_walk(op, need_op, &w);
+    if (e.odd || op_enclosing(first, OP_par_device))
+        return sched_fail(s, a[0].loc, "code of a GPU stays in its procedure");
+    size_t n = 0;
+    for (size_t i = 0; i < e.vars.len; i++) {
+        VarId v = e.vars.data[i];
+        for (Op *op = run; op; op = op == last ? NULL : op->next)
+            op_walk(op, is_loop_inside, &v);
+        if (v)
+            e.vars.data[n++] = v;
+    }
+    e.vars.len = n;
+    for (size_t i = 0; i < e.values.len; i++)
+        if (e.values.data[i]->type->kind != TK_tensor &&
+            e.values.data[i]->type->kind != TK_window)
+            return sched_fail(s, a[0].loc, "%s cannot be a parameter",
+                              sched_value_name(s, e.values.data[i]));
+    Op *proc = op_new(s->m, OP_ctl_proc, s->loc, 0, 0, 1);
+    Op *call = op_new(s->m, OP_ctl_call, s->loc, 0, 0, 0);
+    CloneMap *map = clone_map_new(s->m, s->m);
+    op_set_str(s->m, proc, "name", a[1].s);
+    op_set_str(s->m, call, "callee", a[1].s);
+    extract_params(&e, proc, call, map);
+    carry_facts(&e, map, proc->blocks[0], first);
+    for (Op *op = run; op; op = op == last ? NULL : op->next)
+        block_append(proc->blocks[0], op_clone(map, op));
+    op_insert_before(s->proc, proc);
+    edit_insert_before(s->log, first, call);
+    for (Op *op = first, *next; op; op = next) {
+        next = op == last ? NULL : stmt_next(op);
+        edit_erase(s->log, op);
+    }
+    s->result = call->sid;
+    return true;
+}
+
+/* ---- configurations ---------------------------------------------------- */
+
+/* Nothing in the procedure, or called by it, may read the field. */
+static bool not_read(Sched *s, const char *field, Loc loc)
+{
+    EffectVec e = { 0 };
+    effects_of_block(s, s->proc->blocks[0], &e);
+    for (size_t i = 0; i < e.len; i++)
+        if (e.data[i].field && !strcmp(e.data[i].field, field) &&
+            (e.data[i].flags & ACC_READ))
+            return sched_fail(s, loc, "'%s' reads %s",
+                              sched_stmt_text(s, e.data[i].op), field);
+    return not_called(s, loc);
+}
+
+bool sched_write_config(Sched *s, const SchedArg *a)
+{
+    Op *mark = op_new(s->m, OP_ctl_pass, s->loc, 0, 0, 0);
+    if (!not_read(s, a[1].s, a[1].loc))
+        return false;
+    if (a[0].at.after)
+        op_insert_after(a[0].at.last, mark);
+    else
+        op_insert_before(stmt_first(a[0].at.first), mark);
+    Op *op = sched_stmt(s, mark, a[2].loc,
+                        arena_printf(s->arena, "%s = %s", a[1].s, a[2].s));
+    if (op && op->code != OP_cfg_write)
+        return sched_fail(s, a[1].loc, "'%s' is no field of a configuration",
+                          a[1].s);
+    if (op)
+        edit_insert_before(s->log, mark, op);
+    op_detach(mark);
+    return op != NULL;
+}
+
+bool sched_delete_config(Sched *s, const SchedArg *a)
+{
+    Op *op = a[0].at.first;
+    if (op->code != OP_cfg_write)
+        return sched_fail(s, a[0].loc, "'%s' writes no configuration",
+                          sched_stmt_text(s, op));
+    if (!not_read(s, op_attr_str(op, "field", ""), a[0].loc))
+        return false;
+    if (!stmt_prev(op) && !stmt_next(op))
+        edit_insert_after(s->log, op,
+                          op_new(s->m, OP_ctl_pass, op->loc, 0, 0, 0));
+    edit_erase(s->log, op);
+    s->result = 0;
     return true;
 }
