@@ -115,6 +115,7 @@ typedef struct ClassRow {
 
 /* The first row whose code and op fit; op NULL fits all. */
 static const ClassRow classes[] = {
+    { "uninitialised", NULL, "B-LIFE" },
     { "mbarrier", "mbarrier.init", "B-LIFE" },
     { "mbarrier", "mbarrier.arrive", "B-COUNT" },
     { "mbarrier", "cp.async.mbarrier.arrive", "B-COUNT" },

@@ -303,8 +303,13 @@ static void issue(Order *o, const MachineEvent *e)
         x.seq = c->cp[at].seq;
     } else if (e->op->code == OP_async_instr) {
         x.seqs = ARENA_ARRAY(o->arena, uint32_t, ORDER_LANES);
+        x.waited = ARENA_ARRAY(o->arena, uint32_t, ORDER_LANES);
         FOR_MASK(l, e->agent.lanes)
-        x.seqs[l] = next_seq(c, &c->cp[order_lane(o, &e->agent, l)], false);
+        {
+            uint32_t i = order_lane(o, &e->agent, l);
+            x.seqs[l] = next_seq(c, &c->cp[i], false);
+            x.waited[l] = c->lane[i].known[c->cp[i].agent];
+        }
     }
     while (o->effects.len < e->effect)
         VEC_PUSH(o->arena, &o->effects, (OrderEffect){ 0 });

@@ -48,6 +48,7 @@ typedef struct Viewer {
     uint32_t first, mask; /* lanes */
     uint32_t own_epoch;   /* of an effect: what its lane did before it */
     bool own;             /* .. its one lane's work counts */
+    uint32_t cp, waited;  /* the lane's cp.async that it knows to be over */
 } Viewer;
 
 /* ---- what is known ------------------------------------------------------- */
@@ -78,7 +79,8 @@ static bool sees(AsyncRun *r, const MachineEvent *e, const Viewer *v,
     bool global = e->tensor != NULL;
     bool by_async = proxy && e->async_proxy;
     if (v->one)
-        return row_knows(row_of(v->one, s, by_async, global), s,
+        return (v->cp && s->agent == v->cp && s->epoch <= v->waited) ||
+               row_knows(row_of(v->one, s, by_async, global), s,
                          v->own ? v->first : UINT32_MAX,
                          by_async && !s->async_proxy ? 0 : v->own_epoch);
     const Clock *lanes = order_cluster(&r->order, &e->agent)->lane;
@@ -101,6 +103,10 @@ static Viewer viewer(AsyncRun *r, const MachineEvent *e)
     v.own = (e->agent.lanes & (e->agent.lanes - 1)) == 0;
     v.first += v.own ? (unsigned)__builtin_ctz(e->agent.lanes | 1u << 31) : 0;
     v.own_epoch = x->own_epoch;
+    if (v.own && x->waited) {
+        v.cp = order_cluster(o, &e->agent)->cp[v.first].agent;
+        v.waited = x->waited[v.first % ORDER_LANES];
+    }
     return v;
 }
 

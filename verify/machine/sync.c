@@ -21,7 +21,7 @@ static Mbar *mbar_at(Machine *mc, const Warp *w, const Op *op, Cta *cta,
     }
     if (b->ready)
         return b;
-    machine_fail(mc, w, 0, op, "mbarrier",
+    machine_fail(mc, w, 0, op, "uninitialised",
                  "the mbarrier at shared byte %lld of cta %u was not "
                  "initialised",
                  (long long)offset, cta->rank);
