@@ -68,19 +68,21 @@ static bool take_args(TileMap *t)
     t->n = t->in->n_params;
     t->args = ARENA_ARRAY(L->scratch, TileArg, t->n);
     for (unsigned i = 0; i < t->n; i++) {
-        const Access *a = t->op->operands[i].u.access;
+        const Operand *o = &t->op->operands[i];
+        const Access *a = o->kind == OPND_access ? o->u.access : NULL;
         int64_t slot;
-        t->args[i].param = body->args[i].value;
-        t->args[i].mem = lower_mem(L, a->base);
-        t->args[i].frag = frag_get(L, a, t->op->loc, &slot);
-        if (!t->args[i].frag || !frag_ready(L, t->args[i].frag, t->op->loc))
-            return false;
+        if (a && lower_in_registers(L, a->base))
+            t->args[i].mem = lower_mem(L, a->base);
         if (!t->args[i].mem || !t->args[i].mem->map_slot) {
             lower_error(L, t->op->loc, "instruction",
                         "'%s' of '%s' is no register tile",
                         t->in->params[i].name, t->in->name);
             return false;
         }
+        t->args[i].param = body->args[i].value;
+        t->args[i].frag = frag_get(L, a, t->op->loc, &slot);
+        if (!t->args[i].frag || !frag_ready(L, t->args[i].frag, t->op->loc))
+            return false;
     }
     return true;
 }
