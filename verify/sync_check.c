@@ -169,6 +169,14 @@ static bool given_values(Check *c, const SyncParams *params, unsigned n,
                                       "no value is given for %s", name);
             return false;
         }
+        if (var_get(c->p->m->exprs, params->vars[i])->kind == VAR_size &&
+            values[i] < 1) {
+            c->unknown = arena_printf(ctx_arena(c->ctx),
+                                      "the size %s is %lld, which must be "
+                                      "positive",
+                                      name, (long long)values[i]);
+            return false;
+        }
     }
     const Op *broken;
     if (sync_sizes_fit(c->p, params, values, &broken))

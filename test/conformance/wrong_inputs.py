@@ -92,6 +92,9 @@ COMMANDS = [
      "1:8: error: expected key=value"),
     ("exo-opt {saxpy} --pass-pipeline=inline{{foo=1}}", 2,
      "1:8: error: pass 'inline' has no option 'foo'"),
+    ("exo-opt {saxpy} --pass-pipeline=sync-check{{N=-1}}", 3,
+     "the size N is -1, which must be positive"),
+    ("exo-check {saxpy} --size N=0", 1, "the size N must be positive"),
     ("exo-opt {saxpy} -o nodir/x.eir", 1, "cannot write 'nodir/x.eir'"),
     ("exo-opt {saxpy} -o .", 1, "cannot write '.': Is a directory"),
     ("exo-opt {saxpy} -o /dev/full", 1, "No space left on device"),
@@ -210,8 +213,6 @@ def check_command(row):
             with open(os.path.join(folder, name), "wb") as file:
                 file.write(content)
         line = command.format(saxpy=SAXPY, gemm=GEMM)
-        line = line.replace("inline{", "'inline{").replace(
-            "keep", "keep'").replace("foo=1}", "foo=1}'")
         status, errors = run(os.path.join(BIN, line), folder, shell=True)
     return command, fault_of(status, errors, want_status, want_text), errors
 
