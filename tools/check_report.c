@@ -18,8 +18,8 @@ static bool is_asked(const Options *o, const Op *op)
 {
     const char *name = options_value(o, "--proc", NULL);
     if (!name)
-        return proc_is_public(op);
-    return op->code == OP_ctl_proc &&
+        return proc_is_public(op) || op->code == OP_host_proc;
+    return (op->code == OP_ctl_proc || op->code == OP_host_proc) &&
            !strcmp(op_attr_str(op, "name", ""), name);
 }
 

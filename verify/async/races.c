@@ -123,13 +123,37 @@ static void describe(StrBuf *out, const AsyncRun *r, const Stamp *s)
                     s->agent / ORDER_LANES / o->n_warps);
 }
 
+/* Did the lanes of s wait for the copy behind e to have read its source? */
+static bool read_alone_awaited(AsyncRun *r, const MachineEvent *e,
+                               const Stamp *s)
+{
+    OrderCluster *c = order_cluster(&r->order, &e->agent);
+    Stamp mine = order_stamp(&r->order, e);
+    if (!mine.adds || !s->mask)
+        return false;
+    const Clock *lane = &c->lane[s->agent + (unsigned)__builtin_ctz(s->mask)];
+    return lane->known[mine.agent + 1] >= mine.epoch;
+}
+
 static void fault(AsyncRun *r, const MachineEvent *e, const Viewer *v,
                   const Stamp *s, bool write, bool other_write)
 {
     StrBuf who = { 0 }, what = { 0 };
     const char *code = !other_write ? "D-WAR" : write ? "D-WAW" : "D-RAW";
     const char *missing = "no wait or barrier orders them";
-    if (sees(r, e, v, s, false)) {
+    /* in program order the other access is the second one */
+    bool later = v->one && s->mask &&
+                 s->agent / ORDER_LANES == v->first / ORDER_LANES &&
+                 s->epoch > v->own_epoch;
+    if (later && write && !other_write) {
+        code = read_alone_awaited(r, e, s) ? "D-TEMPORAL" : "D-RAW";
+        missing = "the read came after the effect was started, and before "
+                  "anybody waited for it to have written";
+    } else if (later && !write) {
+        code = "D-WAR";
+        missing = "the write came after the effect was started, and before "
+                  "anybody waited for it to have read";
+    } else if (sees(r, e, v, s, false)) {
         code = "D-PROXY";
         missing = "they are ordered, but the writing thread executed no "
                   "fence.proxy in between";
