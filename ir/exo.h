@@ -63,6 +63,7 @@ typedef struct ExoListing {
     VEC(ExoMark) marks;
     VEC(ExoValueText) values;
     const char *const *value_names, *const *var_names;
+    unsigned n_values_named, n_vars_named; /* room of the two */
 } ExoListing;
 
 /* False, with an error, for what .exo cannot say. All is in the arena. */

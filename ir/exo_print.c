@@ -654,6 +654,8 @@ bool exo_list_proc(const Module *m, const Op *proc, Arena *arena,
     out->text = arena_strdup(arena, strbuf_text(&text));
     out->value_names = p.value_names;
     out->var_names = p.var_names;
+    out->n_values_named = m->next_value;
+    out->n_vars_named = var_count(m->exprs) + 1;
     strbuf_free(&text);
     strbuf_free(&p.line);
     return p.ok;

@@ -32,14 +32,16 @@ const ExoListing *sched_listing(Sched *s)
 
 static void bind_value(Sched *s, Build *b, Value *v)
 {
-    const char *name = s->listing->value_names[v->id];
+    bool known = v->id < s->listing->n_values_named;
+    const char *name = known ? s->listing->value_names[v->id] : NULL;
     if (name)
         build_bind(b, ctx_intern(s->ctx, name), s->loc, BIND_value)->value = v;
 }
 
 static void bind_var(Sched *s, Build *b, VarId v)
 {
-    const char *name = s->listing->var_names[v];
+    bool known = v < s->listing->n_vars_named;
+    const char *name = known ? s->listing->var_names[v] : NULL;
     if (name)
         build_bind(b, ctx_intern(s->ctx, name), s->loc, BIND_var)->var = v;
 }
@@ -138,7 +140,7 @@ Op *sched_stmt(Sched *s, Op *at, Loc loc, const char *text)
 static const char *var_text(const ExprNames *n, VarId v)
 {
     const Sched *s = n->user;
-    bool known = s->listing && v <= var_count(s->m->exprs);
+    bool known = s->listing && v < s->listing->n_vars_named;
     const char *name = known ? s->listing->var_names[v] : NULL;
     return name ? name : var_get(s->m->exprs, v)->name;
 }
@@ -150,7 +152,8 @@ static const char *tensor_text(const ExprNames *n, const void *value)
 
 const char *sched_value_name(Sched *s, const Value *v)
 {
-    const char *name = s->listing ? s->listing->value_names[v->id] : NULL;
+    bool known = s->listing && v->id < s->listing->n_values_named;
+    const char *name = known ? s->listing->value_names[v->id] : NULL;
     return name ? name : v->name ? v->name : "a value";
 }
 

@@ -57,7 +57,7 @@ def statements(rng, loops, depth, indent, out):
             e = rng.choice(["N", "8"])
             out.append(f"{pad}for {v} in seq(0, {e}):")
             statements(rng, loops + [(v, e)], depth + 1, indent + 1, out)
-        elif kind < 0.55 and loops:
+        elif kind < 0.55 and loops and depth < 4:
             v = rng.choice(loops)[0]
             c = rng.choice([f"{v} < 3", f"{v} % 2 == 0", "N > 4", f"{v} >= 1"])
             out.append(f"{pad}if {c}:")
