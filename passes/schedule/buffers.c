@@ -453,7 +453,7 @@ static bool read_order(Sched *s, const SchedArg *a, unsigned n, unsigned *order)
         p = end - 1;
     }
     return (k == n && !*p) ||
-           sched_fail(s, a->loc, "expected a permutation of 0 .. %u", n - 1);
+           sched_fail(s, a->loc, "expected a permutation of %u dimensions", n);
 }
 
 bool sched_rearrange_dim(Sched *s, const SchedArg *a)

@@ -191,6 +191,8 @@ const char *sched_cond_text(Sched *s, const Cond *c)
 const char *sched_stmt_text(Sched *s, const Op *op)
 {
     const ExoListing *l = s->listing;
+    while (!op_has(op, OPT_STMT) && op->next)
+        op = op->next;
     for (size_t i = 0; l && i < l->marks.len; i++) {
         const ExoMark *k = &l->marks.data[i];
         if (k->op != op)

@@ -11,6 +11,7 @@ EXO_LONG.
 
 import os
 import random
+import struct
 import subprocess
 import sys
 import tempfile
@@ -132,8 +133,31 @@ def step(rng, n):
     ])
 
 
+def write_npy(path, rng, shape):
+    """A float32 array of small integers, in the layout of numpy's files."""
+    count = 1
+    for extent in shape:
+        count *= extent
+    text = "(" + ", ".join(map(str, shape)) + ("," if len(shape) == 1 else "")
+    header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {text}), }}"
+    header += " " * (-(len(header) + 11) % 64) + "\n"
+    with open(path, "wb") as f:
+        f.write(b"\x93NUMPY\x01\x00")
+        f.write(struct.pack("<H", len(header)) + header.encode())
+        for _ in range(count):
+            f.write(struct.pack("<f", rng.randrange(-4, 5)))
+
+
+def write_inputs(folder, rng, size):
+    shapes = {"x": (size,), "z": (8,), "y": (size, 8), "u": (size,)}
+    for name, shape in shapes.items():
+        write_npy(f"{folder}/in_{name}.npy", rng, shape)
+
+
 def run(folder, size, schedule, out):
     command = [f"{BIN}/exo-run", f"{folder}/p.exo", "--size", f"N={size}"]
+    for name in "xzyu":
+        command += ["--in", f"{name}={folder}/in_{name}.npy"]
     for name in "zyu":
         command += ["--out", f"{name}={folder}/{out}_{name}.npy"]
     if schedule:
@@ -158,6 +182,7 @@ def attempt(seed, folder):
         for n in range(STEPS):
             f.write(f"try {step(rng, n)}\n")
     for size in SIZES:
+        write_inputs(folder, rng, size)
         if run(folder, size, False, "a").returncode:
             return False, None
         after = run(folder, size, True, "b")
