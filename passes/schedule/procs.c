@@ -37,8 +37,9 @@ static bool not_called(Sched *s, Loc loc)
 {
     const char *name = op_attr_str(s->proc, "name", "");
     block_walk(s->m->body, find_caller, &name);
-    return name || sched_fail(s, loc, "the procedure is called: its interface "
-                                      "stays");
+    return name || sched_fail(s, loc,
+                              "the procedure is called: its interface "
+                              "stays");
 }
 
 bool sched_set_arg_memory(Sched *s, const SchedArg *a)
@@ -47,8 +48,8 @@ bool sched_set_arg_memory(Sched *s, const SchedArg *a)
     const MemRef *mem = v ? sched_mem(s, a[1].loc, a[1].s) : NULL;
     if (!mem || !not_called(s, a[0].loc))
         return false;
-    v->type = type_tensor(s->ctx, v->type->kind, v->type->elem, v->type->rank,
-                          mem);
+    v->type =
+        type_tensor(s->ctx, v->type->kind, v->type->elem, v->type->rank, mem);
     return true;
 }
 
@@ -61,8 +62,8 @@ bool sched_set_window(Sched *s, const SchedArg *a)
         return sched_fail(s, a[0].loc, "a scalar is no window");
     if (sched_uses_stride(s, v))
         return sched_fail(s, a[0].loc, "a stride of %s is read", v->name);
-    v->type = type_tensor(s->ctx, a[1].i ? TK_window : TK_tensor,
-                          v->type->elem, v->type->rank, v->type->mem);
+    v->type = type_tensor(s->ctx, a[1].i ? TK_window : TK_tensor, v->type->elem,
+                          v->type->rank, v->type->mem);
     return true;
 }
 
@@ -163,8 +164,9 @@ bool sched_partial_eval(Sched *s, const SchedArg *a)
             !strcmp(var_get(x, b->args[i].var)->name, a[0].s))
             v = b->args[i].var;
     if (!v)
-        return sched_fail(s, a[0].loc, "there is no size or index parameter "
-                                       "'%s'",
+        return sched_fail(s, a[0].loc,
+                          "there is no size or index parameter "
+                          "'%s'",
                           a[0].s);
     if (var_get(x, v)->kind == VAR_size && a[1].i < 1)
         return sched_fail(s, a[1].loc, "a size is at least 1");
@@ -178,7 +180,8 @@ bool sched_partial_eval(Sched *s, const SchedArg *a)
             return sched_fail(s, a[1].loc, "an extent passes 64 bits");
     for (Op *op = b->first; op && op->code == OP_ctl_assert; op = op->next)
         if (cond_decide(x, op->operands[0].u.cond) == DECIDED_no)
-            return sched_fail(s, a[1].loc, "an assertion does not hold for %lld",
+            return sched_fail(s, a[1].loc,
+                              "an assertion does not hold for %lld",
                               (long long)a[1].i);
     return drop_param(b, v);
 }
@@ -299,8 +302,7 @@ static void extract_params(Extract *e, Op *proc, Op *call, CloneMap *map)
     Sched *s = e->s;
     ExprCtx *x = s->m->exprs;
     Block *b = proc->blocks[0];
-    op_resize_operands(s->m, call,
-                       (unsigned)(e->vars.len + e->values.len));
+    op_resize_operands(s->m, call, (unsigned)(e->vars.len + e->values.len));
     unsigned n = 0;
     for (size_t i = 0; i < e->vars.len; i++) {
         VarId v = e->vars.data[i];
@@ -334,8 +336,9 @@ bool sched_extract_subproc(Sched *s, const SchedArg *a)
         return sched_fail(s, a[1].loc, "there is a procedure '%s' already",
                           a[1].s);
     if (sched_escapes(s, first, last))
-        return sched_fail(s, a[0].loc, "what the block defines is used behind "
-                                       "it");
+        return sched_fail(s, a[0].loc,
+                          "what the block defines is used behind "
+                          "it");
     for (Op *op = run; op; op = op == last ? NULL : op->next)
         op_walk(op, need_op, &w);
     if (e.odd || op_enclosing(first, OP_par_device))

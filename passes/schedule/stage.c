@@ -452,7 +452,7 @@ typedef struct Digit {
 
 /* Do the terms of e count 0 .. len - 1, each loop with its own digit? Loops are
  * marked used: one must not serve two dimensions. */
-static bool counts_up(Sched *s, const Affine *e, const Affine *len, Op *from,
+static bool counts_up(const Affine *e, const Affine *len, Op *from,
                       const Op *until, VarId *used, unsigned *n_used)
 {
     int64_t want, at = 1;
@@ -487,44 +487,60 @@ static bool counts_up(Sched *s, const Affine *e, const Affine *len, Op *from,
         at *= digits[i].extent;
         digits[i].coef = 0;
     }
-    (void)s;
     return at == want;
 }
 
-static bool find_store(Op *op, void *user)
+typedef struct Cover {
+    Sched *s;
+    const Stage *st;
+    const Op *until; /* around the block */
+    OpCode code;     /* mem.store or mem.load */
+    bool all;
+} Cover;
+
+static bool has_trip(Sched *s, Op *loop)
 {
-    Stage *st = user;
-    if (op->code == OP_mem_store &&
-        op->operands[0].u.access->base == st->window->base)
-        st->odd = op;
+    const Affine *lo = loop->operands[0].u.index;
+    const Affine *hi = loop->operands[1].u.index;
+    return sched_implied(s, prove_facts_at(s->arena, s->m, loop),
+                         cond_cmp(s->m->exprs, CMP_lt, lo, hi));
+}
+
+/* Does this op, under loops alone, count through the window? */
+static bool note_cover(Op *op, void *user)
+{
+    Cover *c = user;
+    const Access *window = c->st->window;
+    VarId used[16];
+    unsigned n_used = 0;
+    if (op->code != c->code || op->operands[0].u.access->base != window->base)
+        return true;
+    for (Op *o = op_parent(op); o && o != c->until; o = op_parent(o))
+        if (o->code == OP_ctl_if ||
+            (o->code == OP_ctl_for && !has_trip(c->s, o)))
+            return true;
+    const Access *a = op->operands[0].u.access;
+    for (unsigned i = 0; i < a->rank; i++) {
+        const AccessDim *w = &window->dims[i];
+        const Affine *e = affine_sub(c->s->m->exprs, a->dims[i].lo, w->lo);
+        const Affine *len =
+            w->kind == DIM_interval ? w->len : affine_const(c->s->m->exprs, 1);
+        if (!e || !counts_up(e, len, op, c->until, used, &n_used))
+            return true;
+    }
+    c->all = true;
     return true;
 }
 
-/* One store under loops alone, whose indices count through the window. */
-static bool writes_all(Sched *s, const Stage *st, Op *first, Op *last)
+/* Is every element of the window stored (or loaded) by one op of the block,
+ * whose indices count through it? For stores, nothing may load: the block is
+ * then asked only when it has no reads. */
+static bool covers(Sched *s, const Stage *st, Op *first, Op *last, OpCode code)
 {
-    Stage find = { .window = st->window };
-    VarId used[16];
-    unsigned n_used = 0;
-    if (st->n_writes != 1 || first != last)
-        return false;
-    op_walk(first, find_store, &find);
-    if (!find.odd)
-        return false;
-    const Op *until = op_parent(first);
-    for (Op *o = op_parent(find.odd); o && o != until; o = op_parent(o))
-        if (o->code == OP_ctl_if)
-            return false;
-    const Access *a = find.odd->operands[0].u.access;
-    for (unsigned i = 0; i < a->rank; i++) {
-        const AccessDim *w = &st->window->dims[i];
-        const Affine *e = affine_sub(s->m->exprs, a->dims[i].lo, w->lo);
-        const Affine *len =
-            w->kind == DIM_interval ? w->len : affine_const(s->m->exprs, 1);
-        if (!e || !counts_up(s, e, len, find.odd, until, used, &n_used))
-            return false;
-    }
-    return true;
+    Cover c = { s, st, op_parent(first), code, false };
+    for (Op *op = stmt_first(first); op; op = op == last ? NULL : op->next)
+        op_walk(op, note_cover, &c);
+    return c.all;
 }
 
 /* ---- the operator ------------------------------------------------------ */
@@ -579,7 +595,16 @@ bool sched_stage_mem(Sched *s, const SchedArg *a)
         return sched_fail(s, a[0].loc,
                           "what the block defines is used behind "
                           "it");
-    bool all = !st.n_reads && !st.n_sums && writes_all(s, &st, first, last);
+    bool all =
+        !st.n_reads && !st.n_sums && covers(s, &st, first, last, OP_mem_store);
+    const Op *def = st.window->base->def;
+    if (!all && !accum && def && def->code == OP_mem_alloc &&
+        !covers(s, &st, first, last, OP_mem_load))
+        return sched_fail(s, a[1].loc,
+                          "elements of %s that were never written might be "
+                          "copied: the block neither writes nor reads all of "
+                          "the window",
+                          sched_value_name(s, st.window->base));
     if (!stage_alloc(&st, first, &a[2], &a[4]))
         return false;
     Facts *f = prove_facts_at(s->arena, s->m, first);

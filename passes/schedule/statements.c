@@ -128,8 +128,9 @@ static bool same_element(Sched *s, const Facts *f, const Access *a,
 {
     bool same = a->base == b->base && a->rank == b->rank;
     for (unsigned i = 0; same && i < a->rank; i++)
-        same = affine_equal(s->prover, f, a->dims[i].lo, b->dims[i].lo)
-                   .answer == PROVE_yes;
+        same =
+            affine_equal(s->prover, f, a->dims[i].lo, b->dims[i].lo).answer ==
+            PROVE_yes;
     return same;
 }
 
@@ -161,19 +162,17 @@ static bool run_reads(Sched *s, const Facts *f, Op *stmt, const Access *w,
     for (Op *op = stmt_first(stmt); op != stmt; op = op->next) {
         if (op->code != OP_mem_load)
             continue;
-        const Access *r =
-            access_compose(s->m, op->operands[0].u.access);
+        const Access *r = access_compose(s->m, op->operands[0].u.access);
         const Access *at = access_compose(s->m, w);
         if (effect_root(r->base) != effect_root(at->base))
             continue;
         if (r->base != at->base)
             return !sched_fail(s, loc, "'%s' may read what is written before",
                                sched_stmt_text(s, stmt));
-        if (!sched_prove(s, f,
-                         cond_not(s->m->exprs,
-                                  access_overlap(s->m->exprs, r, at)),
-                         loc, "'%s' may read what is written before",
-                         sched_stmt_text(s, stmt)))
+        if (!sched_prove(
+                s, f, cond_not(s->m->exprs, access_overlap(s->m->exprs, r, at)),
+                loc, "'%s' may read what is written before",
+                sched_stmt_text(s, stmt)))
             return true;
     }
     return false;
@@ -204,8 +203,8 @@ bool sched_merge_writes(Sched *s, const SchedArg *a)
         op_insert_before(two, op);
     }
     Value *sum = sum_of(s, two, v, w);
-    s->reassociates |= one->code == OP_mem_reduce &&
-                       !scalar_type_is_int(sum->type->elem);
+    s->reassociates |=
+        one->code == OP_mem_reduce && !scalar_type_is_int(sum->type->elem);
     two->code = one->code;
     op_resize_operands(s->m, two, 2);
     two->operands[1] = opnd_value(sum);
@@ -237,8 +236,8 @@ bool sched_split_write(Sched *s, const SchedArg *a)
         op_insert_after(place, copy);
         place = copy;
     }
-    second->operands[1] = opnd_value(
-        clone_map_get(map, sum->operands[1].u.value));
+    second->operands[1] =
+        opnd_value(clone_map_get(map, sum->operands[1].u.value));
     op_insert_after(place, second);
     op->operands[1] = sum->operands[0];
     s->reassociates |= op->code == OP_mem_reduce &&
@@ -281,8 +280,9 @@ bool sched_fold_into_reduce(Sched *s, const SchedArg *a)
                  : loads_element(s, f, sum->operands[1].u.value, at) ? 0
                                                                      : 2;
     if (k == 2)
-        return sched_fail(s, a[0].loc, "the sum does not contain what is "
-                                       "assigned to");
+        return sched_fail(s, a[0].loc,
+                          "the sum does not contain what is "
+                          "assigned to");
     op->code = OP_mem_reduce;
     op->operands[1] = sum->operands[k];
     sched_drop_unused(s, op);
@@ -303,8 +303,9 @@ bool sched_inline_assign(Sched *s, const SchedArg *a)
     const Access *at = op->operands[0].u.access;
     Value *v = at->base;
     if (!v->def || v->def->code != OP_mem_alloc)
-        return sched_fail(s, a[0].loc, "%s is not allocated here: others may "
-                                       "read it",
+        return sched_fail(s, a[0].loc,
+                          "%s is not allocated here: others may "
+                          "read it",
                           sched_value_name(s, v));
     Facts *f = prove_facts_at(s->arena, s->m, op);
     EffectVec reads = { 0 }, between = { 0 };
@@ -357,9 +358,8 @@ bool sched_lift_reduce_constant(Sched *s, const SchedArg *a)
     if (zero->code != OP_mem_store || !loop || loop->code != OP_ctl_for)
         return sched_fail(s, a[0].loc, "expected x = 0.0 and a loop behind it");
     const Op *lit = zero->operands[1].u.value->def;
-    const Param *p = lit && lit->code == OP_arith_const
-                         ? op_attr_param(lit, "value")
-                         : NULL;
+    const Param *p =
+        lit && lit->code == OP_arith_const ? op_attr_param(lit, "value") : NULL;
     if (!p || p->i || (p->kind == PARAM_float && p->f != 0))
         return sched_fail(s, a[0].loc, "the sum does not start from 0");
     sum = block_first_stmt(loop->blocks[0]);
@@ -383,8 +383,9 @@ bool sched_lift_reduce_constant(Sched *s, const SchedArg *a)
                          effect_root(def->operands[0].u.access->base) !=
                              effect_root(at->base)));
     if (!same)
-        return sched_fail(s, a[0].loc, "the first factor is no literal or "
-                                       "element that stays the same");
+        return sched_fail(s, a[0].loc,
+                          "the first factor is no literal or "
+                          "element that stays the same");
     Block *run = block_new(s->m, NULL);
     CloneMap *map = clone_map_new(s->m, s->m);
     Op *factor = op_clone(map, def);
