@@ -11,7 +11,7 @@ sample=--sample=50
 [ "${EXO_LONG:-}" = 1 ] && sample=
 passed=0 failed=0
 
-for level in par; do
+for level in par async; do
     python3 "$source/test/mutants/mutants.py" $level --bin="$bin" $sample \
         >"$tmp/out" 2>&1
     status=$?

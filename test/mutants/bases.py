@@ -6,17 +6,19 @@ import os
 import re
 
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "base")
+KERNELS = os.path.join(FOLDER, "..", "..", "..", "kernels")
 
 
 class Base:
     """name; lines: its text; depth: slots of its ring; size: from trips and
-    tasks to the sizes; trips: the trip count where it is fixed."""
+    tasks to the sizes; trips: the trip count where it is fixed;
+    kernel: it is one that ships."""
 
-    def __init__(self, name, depth, size, trips=None):
+    def __init__(self, name, depth, size, trips=None, kernel=False):
         self.name = name
         self.depth = depth
         self.trips = trips
-        self.path = os.path.join(FOLDER, name + ".exo")
+        self.path = os.path.join(KERNELS if kernel else FOLDER, name + ".exo")
         with open(self.path, encoding="utf-8") as file:
             self.lines = file.read().split("\n")
         self.size = size

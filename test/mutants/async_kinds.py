@@ -1,0 +1,328 @@
+"""Kinds of mutants of the lowered text. Rows as in par_kinds.py; a kind is
+applied to each base in whose text it finds a place. Where bases are named to be
+left out, the mutant means the same there."""
+import re
+
+from bases import BASES, Base, gemm
+from edits import all_of, drop, move, mutant, replace
+
+GEMM = Base("gemm_sm90_bf16", 4, gemm(256, 256, 64), kernel=True)
+ALL = BASES + [GEMM]
+
+
+def always(base, trips, tasks):
+    return True
+
+
+def never(base, trips, tasks):
+    return False
+
+
+def from_two(base, trips, tasks):
+    return trips >= 2
+
+
+def late(base, trips, tasks):
+    """Wrong once every ring has come round; before that, the fault may not have
+    been reached, and the machine model alone says."""
+    return True if tasks >= 3 and trips * tasks > 2 * base.depth else None
+
+
+def late_from_two(base, trips, tasks):
+    return late(base, trips, tasks) if trips >= 2 else False
+
+
+def late_off_period(base, trips, tasks):
+    return late(base, trips, tasks) if trips % (2 * base.depth) else None
+
+
+def off_period(base, trips, tasks):
+    """A ring's position after a task is not a whole number of turns of slot and
+    parity, and there is a next task."""
+    return tasks >= 2 and trips % (2 * base.depth) != 0
+
+
+class Kind:
+    def __init__(self, name, edit, codes, wrong=always, only=None, but=()):
+        self.name = name
+        self.bases = [b for b in ALL if (b.name in only if only else True)
+                      and b.name not in but]
+        self.edit = edit
+        self.codes = set(codes.split())
+        self.wrong = wrong
+
+
+def number(pattern, attribute, *changes):
+    """On each line found, one mutant a change of the attribute's number."""
+    return all_of(*[
+        replace(pattern, rf"\b{attribute} = (\d+)",
+                lambda m, f=f: f"{attribute} = {f(int(m.group(1)))}")
+        for f in changes])
+
+
+def inside(pattern, head):
+    """Each line found goes inside an op of its own."""
+
+    def edit(base):
+        made = []
+        for i in base.find(pattern):
+            line = base.lines[i]
+            space = line[: len(line) - len(line.lstrip())]
+            made += mutant(base, i, f"{head} {line.strip()[:50]}",
+                           base.lines[:i]
+                           + [space + head + " {", "  " + line, space + "}"]
+                           + base.lines[i + 1:])
+        return made
+
+    return edit
+
+
+def twice(pattern):
+    """Each line found is there two times."""
+
+    def edit(base):
+        return [m for i in base.find(pattern)
+                for m in mutant(base, i,
+                                f"twice {base.lines[i].strip()[:50]}",
+                                base.lines[:i + 1] + base.lines[i:])]
+
+    return edit
+
+
+def drop_pair(first, second, last):
+    """The first, or the last, place where two lines follow each other."""
+
+    def edit(base):
+        found = [i for i in base.find(first)
+                 if re.search(second, base.lines[i + 1])]
+        if not found:
+            return []
+        i = found[-1 if last else 0]
+        return mutant(base, i, "both lines dropped",
+                      base.lines[:i] + base.lines[i + 2:])
+
+    return edit
+
+
+def both_roles(pattern, old, new):
+    """All lines found are changed at once."""
+
+    def edit(base):
+        found = base.find(pattern)
+        lines = [re.sub(old, new, line) if i in found else line
+                 for i, line in enumerate(base.lines)]
+        return mutant(base, found[0], "in both roles", lines) if found else []
+
+    return edit
+
+
+def less(n):
+    return n - 1
+
+
+def more(n):
+    return n + 1
+
+
+PROTOCOL = "B-PHASE B-LAP B-COUNT B-CYCLE B-TX deadlock machine"
+DATA = "D-RAW D-WAR D-WAW"
+ANY = PROTOCOL + " " + DATA
+LOOP = r"ctl\.for %k .*iter"
+
+KINDS = [
+    # ---- positions of rings -----------------------------------------------------
+    Kind("ring counter reset per task",
+         lambda base: replace(r"ring\.advance .*%K .*(?<!\])$",
+                              r", \(%K.*$", ", 0")(base)[:1],
+         ANY, off_period),
+    Kind("ring counter reset per task, consumers",
+         replace(r"ring\.advance .*%K .*\]\)$", r", \(%K.* origin",
+                 ", 0 origin"), ANY, late_off_period),
+    Kind("position from the inner index, one role",
+         replace(LOOP, r"(%ring_\d+ = )%ring_\d+", r"\1%ring"), ANY,
+         off_period, but=["split_k"]),
+    Kind("position from the inner index, both roles",
+         both_roles(LOOP, r"(%ring_\d+ = )%ring_\d+", r"\1%ring"), ANY,
+         off_period, but=["split_k"]),
+    Kind("initial parity flipped",
+         replace(r"ring\.init .*ring<3>", "position = 0", "position = 3"), ANY, late),
+    Kind("initial slot shifted",
+         replace(r"ring\.init .*ring<[34]>", "position = 0", "position = 1"),
+         ANY, late),
+    Kind("ring does not advance",
+         replace(r"ring\.advance %ring_\d+, 1 origin", ", 1 origin",
+                 ", 0 origin"), ANY, late),
+    Kind("ring advances by two",
+         replace(r"ring\.advance %ring_\d+, 1 origin", ", 1 origin",
+                 ", 2 origin"), ANY, late),
+    Kind("parity of the wait for a free slot",
+         replace(r"mbarrier\.wait %empty", r", -[34]\)", ")"), ANY, late),
+    Kind("wait for another slot",
+         replace(r"mbarrier\.wait %full", r"ring\((%ring_\d+)\)",
+                 r"ring(\1, -1)"), ANY, late),
+    Kind("arrival on another slot",
+         replace(r"mbarrier\.arrive %empty", r", -1\)", ", -2)"), ANY, late),
+    # ---- mbarriers -----------------------------------------------------------------
+    Kind("count off by one", number(r"mbarrier\.alloc", "count", more),
+         ANY, late),
+    Kind("count one less", number(r"mbarrier\.alloc.*count = ([2-9]|\d\d)",
+                                  "count", less), ANY, late),
+    Kind("bytes announced off", number(r"expect_tx", "bytes", lambda n: 2 * n,
+                                       lambda n: n - 16), "B-TX B-CYCLE"),
+    Kind("announcement dropped", drop(r"expect_tx"), "B-TX"),
+    Kind("announcement after the arrival",
+         all_of(move(r"expect_tx %full\[", r"mbarrier\.arrive %full\[", True),
+                move(r"expect_tx %full_a", r"mbarrier\.arrive %full_a", True),
+                move(r"expect_tx %full_b", r"mbarrier\.arrive %full_b", True)),
+         "B-TX"),
+    Kind("initialisation dropped", drop(r"mbarrier\.init"), "B-LIFE"),
+    Kind("one of the two fences of the initialisation",
+         drop(r"fence\.mbarrier_init|^    async\.fence\.proxy$"), "", never),
+    Kind("fences of the initialisation dropped",
+         drop_pair(r"fence\.mbarrier_init", r"fence\.proxy", False),
+         "B-LIFE CL-ENTRY"),
+    Kind("mbarriers share bytes",
+         both_roles(r"%full = async\.mbarrier\.alloc", r"offset = \d+",
+                    "offset = 0"), "B-LIFE"),
+    Kind("arrival dropped", drop(r"mbarrier\.arrive"), ANY, late),
+    Kind("arrival twice", twice(r"mbarrier\.arrive"), ANY, late),
+    Kind("wait for the data dropped", drop(r"mbarrier\.wait %(full|c_ready)"),
+         DATA + " B-LAP B-PHASE B-TX"),
+    Kind("wait for a free slot dropped", drop(r"mbarrier\.wait %empty"),
+         DATA + " B-LAP B-TX", late),
+    Kind("wait for wgmma dropped", drop(r"^ +async\.wgmma\.wait_group"),
+         DATA, late_from_two),
+    Kind("one more group pending", number(r"^ +async\.wgmma\.wait_group", "n",
+                                          more), DATA, late_from_two),
+    Kind("one more group pending at the end",
+         number(r"= async\.wgmma\.wait_group", "n", more), "W-REG D-WAR"),
+    Kind("commit of wgmma dropped", drop(r"wgmma\.commit"),
+         "W-REG D-WAR"),
+    Kind("fence of wgmma dropped", drop(r"wgmma\.fence"), "W-REG"),
+    # ---- proxies and warps --------------------------------------------------------
+    Kind("proxy fence of the writers dropped",
+         lambda base: drop(r"fence\.proxy \{space")(base)[-1:], "D-PROXY",
+         only=["coop_1x1", "coop_2x1", "coop_1x2", "coop_2x2", "split_k",
+               "gemm_sm90_bf16"]),
+    Kind("warp does not meet before its arrival",
+         lambda base: drop(r"warp\.sync")(base)[-1:], DATA + " D-PROXY",
+         only=["coop_1x1", "coop_2x1", "coop_1x2", "coop_2x2", "split_k",
+               "gemm_sm90_bf16"]),
+    Kind("two lanes arrive",
+         lambda base: [m for i in base.find(r"mbarrier\.arrive")
+                       if "elect" in base.lines[i - 1]
+                       for m in mutant(
+                           base, i - 1, "not elected",
+                           base.lines[:i - 1]
+                           + [re.sub(r"async\.elect", "ctl.if %lane < 2",
+                                     base.lines[i - 1])]
+                           + base.lines[i:])], ANY, late),
+    # ---- groups of stores and cp.async ----------------------------------------------
+    Kind("wait for the store dropped", drop(r"bulk\.wait_group"),
+         DATA),
+    Kind("wait for the store leaves one", number(r"bulk\.wait_group", "n",
+                                                 more), DATA, late),
+    Kind("commit of the store dropped", drop(r"bulk\.commit"), DATA),
+    Kind("wait for cp.async dropped",
+         drop(r"cp\.async\.wait_group \{n = [01]\}"), DATA,
+         only=["exchange"]),
+    Kind("one more group of cp.async pending",
+         number(r"cp\.async\.wait_group \{n = 1", "n", more), DATA),
+    Kind("commit of cp.async dropped", drop(r"cp\.async\.commit"), DATA),
+    Kind("wait for cp.async after the barrier",
+         move(r"cp\.async\.wait_group", r"barrier\.cta\.sync", True), DATA,
+         only=["exchange"]),
+    # ---- barriers of threads ------------------------------------------------------
+    Kind("cluster entry removed",
+         drop_pair(r"cluster\.arrive", r"cluster\.wait", False),
+         "CL-ENTRY B-LIFE"),
+    Kind("CTA entry removed",
+         lambda base: drop(r"^  async\.barrier\.cta\.sync")(base)[:1],
+         "B-LIFE"),
+    Kind("cluster exit removed",
+         drop_pair(r"^  async\.barrier\.cluster\.arrive", r"cluster\.wait",
+                   True), "CL-EXIT", but=["cluster_staged"]),
+    Kind("cluster exit removed behind another cluster barrier",
+         drop_pair(r"^  async\.barrier\.cluster\.arrive", r"cluster\.wait",
+                   True), "", never, only=["cluster_staged"]),
+    Kind("barrier of a CTA removed",
+         drop(r"^    +async\.barrier\.cta\.sync"), DATA + " D-PROXY B-CYCLE"
+         " deadlock", but=["ping_pong"]),
+    Kind("barrier of a CTA twice in one role",
+         twice(r"^      async\.barrier\.cta\.sync"), "B-CYCLE C-ID deadlock",
+         only=["staged"]),
+    Kind("named barrier used by two sets",
+         both_roles(r"barrier\.cta\.sync %warp",
+                    r"sync %warp floordiv 4 - 1 ", "sync "), "C-ID",
+         only=["ping_pong"]),
+    Kind("named barrier 16",
+         number(r"barrier\.cta\.sync", "id", lambda n: 16), "C-ID"),
+    Kind("threads of a barrier",
+         number(r"barrier\.cta\.sync", "threads", lambda n: n + 32,
+                lambda n: n - 32), "C-ID B-CYCLE deadlock"),
+    Kind("collective by half a warp",
+         inside(r"^ +async\.(wgmma\.fence|barrier\.cta\.sync|warp\.sync"
+                r"|wgmma\.commit)", "ctl.if %lane < 16"), "C-CONV"),
+    Kind("collective by one warp of four",
+         inside(r"^ +async\.(wgmma\.fence|wgmma\.commit|setmaxnreg)",
+                "ctl.if %warp mod 4 == 0"), "C-CONV"),
+    # ---- masks, memory, registers ----------------------------------------------------
+    Kind("mask leaves the cluster",
+         replace(r"cta_xor", r"cta_xor = \(0, ", "cta_xor = (4, "),
+         "CL-MASK"),
+    Kind("mask names a CTA twice",
+         replace(r"cta_xor", r"cta_xor = \(0, ", "cta_xor = (0, 0, "),
+         "CL-MASK"),
+    Kind("mask reaches one CTA less",
+         replace(r"cta_xor", r"cta_xor = \(0, \d", "cta_xor = (0"), ANY, late),
+    Kind("both halves of a multicast to one place",
+         replace(r"tensor\.load.*cta_xor",
+                 r"(%b_s\[.*?), [^,]*%cta[^,]* \+: 8", r"\1, 0 +: 8"),
+         DATA),
+    Kind("buffers share bytes",
+         both_roles(r"%b_s = mem\.alloc", r"offset = \d+", "offset = 0"),
+         "M-LIVE " + DATA),
+    Kind("shared memory one buffer short",
+         number(r"^async\.kernel", "smem_bytes", lambda n: n - 16), "M-BASE"),
+    Kind("more registers than there are",
+         number(r"setmaxnreg.*inc", "count", lambda n: n + 8), "R-POOL"),
+    Kind("odd number of registers",
+         number(r"setmaxnreg", "count", lambda n: n + 4), "R-POOL"),
+    Kind("accumulator not there at the first step",
+         replace(r"mma_async", r"%k >= 1", "true"), "W-REG D-RAW"),
+]
+
+
+class Level:
+    """How mutants of the lowered text are made and checked."""
+
+    ending = "eir"
+    kinds = KINDS
+    static = {"C-CONV", "R-POOL", "CL-MASK", "M-BASE", "wellformed", "syntax"}
+
+    def __init__(self, tools):
+        self.tools = tools
+
+    def mutants(self, kind, base):
+        if base.lowered is None:
+            done = self.tools.run("exo-opt", base.path,
+                                  "--pass-pipeline=lower-par-to-async")
+            base.lowered = Lowered(base, done.stdout)
+        return kind.edit(base.lowered)
+
+    @staticmethod
+    def arguments(base, path):
+        return [base.path, "--lowered=" + path]
+
+
+class Lowered:
+    """The printed text of a lowered base, for the edits."""
+
+    def __init__(self, base, text):
+        self.name = base.name
+        self.depth = base.depth
+        self.lines = text.split("\n")
+
+    def find(self, pattern):
+        return [i for i, line in enumerate(self.lines)
+                if re.search(pattern, line) and not line.startswith("//")]
