@@ -14,6 +14,7 @@
 #include "tools/output.h"
 #include "tools/prover.h"
 #include "tools/show.h"
+#include "tools/warn.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -132,10 +133,11 @@ static ToolStatus check_module(Check *c)
     if (options_has(c->options, "--certificate"))
         return check_certificate(c->ctx, &c->m, c->options);
     PassManager pm;
+    tool_warn(c->ctx, c->m, c->options);
     status = run_pipeline(c, level_of(c), &pm);
     if (status != TOOL_usage)
         status = tool_status_worse(status, report(c, &pm));
-    return status;
+    return tool_status_worse(status, tool_warnings_status(c->ctx, c->options));
 }
 
 static ToolStatus check_file(Check *c)

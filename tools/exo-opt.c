@@ -15,6 +15,7 @@
 #include "tools/output.h"
 #include "tools/prover.h"
 #include "tools/show.h"
+#include "tools/warn.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -186,6 +187,7 @@ static ToolStatus run_part(Opt *opt, uint32_t file)
         input_module(opt->ctx, opt->options, file, opt->is_exo, opt->lib);
     ToolStatus status = TOOL_wrong;
     if (m) {
+        tool_warn(opt->ctx, m, opt->options);
         status = run_passes(opt, &m);
         if (opt->n_parts++)
             strbuf_add(&opt->out, SPLIT_LINE "\n");
@@ -274,6 +276,8 @@ static ToolStatus run_file(Opt *opt)
     ToolStatus status = options_has(opt->options, "--split-input-file")
                             ? run_split(opt, file)
                             : run_part(opt, file);
+    status =
+        tool_status_worse(status, tool_warnings_status(opt->ctx, opt->options));
     bool write = status == TOOL_done || status == TOOL_undecided;
     if (write &&
         !output_write(opt->ctx, options_value(opt->options, "-o", NULL),

@@ -22,6 +22,7 @@
 #include "tools/output.h"
 #include "tools/prover.h"
 #include "tools/report.h"
+#include "tools/warn.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -433,9 +434,12 @@ static ToolStatus translate(Translate *t)
     t->m = input_read(t->ctx, t->options, path);
     if (!t->m)
         return TOOL_wrong;
+    tool_warn(t->ctx, t->m, t->options);
     status = bring_to_level(t);
     if (status == TOOL_done)
         status = make_code(t);
+    status =
+        tool_status_worse(status, tool_warnings_status(t->ctx, t->options));
     if (status == TOOL_done)
         print_report(t);
     if (status == TOOL_done && !(write_form(t) && write_certificate(t)))

@@ -129,11 +129,27 @@ static bool is_number(const char *s)
     return *s && !*end && errno == 0 && v >= 0 && *s != '+' && *s != ' ';
 }
 
+/* A row of argument `[word]`: the word follows at once, or nothing does. */
+static bool is_optional(const OptionRow *row)
+{
+    return row->argument && row->argument[0] == '[';
+}
+
 /* -1, or the status when the value does not fit the row. */
 static int check_value(const Options *o, const OptionRow *row,
                        const char *value)
 {
     bool words = row->argument[0] >= 'a' && row->argument[0] <= 'z';
+    if (is_optional(row)) {
+        const char *word = row->argument + 1;
+        size_t n = strlen(word) - 1;
+        if (strlen(value) != n || strncmp(value, word, n) != 0)
+            return (int)options_usage(o,
+                                      "%s: expected %.*s or nothing after "
+                                      "it, found '%s'",
+                                      row->name, (int)n, word, value);
+        return -1;
+    }
     if (words && !has_word(row->argument, value, "|"))
         return (int)options_usage(o, "%s: expected one of %s, found '%s'",
                                   row->name, row->argument, value);
@@ -161,13 +177,13 @@ static int parse_option(Options *o, int argc, char **argv, int *i)
     const char *value = arg[n] ? arg + n + (arg[n] == '=') : NULL;
     if (!row->argument && value)
         return (int)options_usage(o, "%s takes no value", row->name);
-    if (row->argument && !value) {
+    if (row->argument && !value && !is_optional(row)) {
         if (*i + 1 >= argc)
             return (int)options_usage(o, "%s: expected %s after it", row->name,
                                       row->argument);
         value = argv[++*i];
     }
-    if (row->argument) {
+    if (row->argument && value) {
         int status = check_value(o, row, value);
         if (status >= 0)
             return status;
@@ -292,7 +308,8 @@ static void spell(const OptionRow *row, StrBuf *out)
     strbuf_add(out, row->name);
     if (!row->argument)
         return;
-    strbuf_addc(out, is_short(row->name) ? ' ' : '=');
+    if (!is_optional(row))
+        strbuf_addc(out, is_short(row->name) ? ' ' : '=');
     strbuf_addn(out, row->argument,
                 strlen(row->argument) - (row_repeats(row) ? 2 : 0));
 }
