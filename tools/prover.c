@@ -51,6 +51,11 @@ Prover *tool_prover(ToolProver *tp)
     return tp->chain;
 }
 
+const ProverStats *tool_prover_layer1(const ToolProver *tp)
+{
+    return &tp->layer1->stats;
+}
+
 void tool_prover_report(const ToolProver *tp, StrBuf *out)
 {
     const ProverStats *s = &tp->layer1->stats;

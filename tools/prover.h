@@ -10,6 +10,8 @@ typedef struct ToolProver ToolProver;
 /* Lives in the arena; tool_prover_close before it goes. */
 ToolProver *tool_prover_open(Arena *arena);
 Prover *tool_prover(ToolProver *tp);
+/* What its first layer, which needs no solver, was asked. */
+const ProverStats *tool_prover_layer1(const ToolProver *tp);
 /* For --timing: questions and answers by layer. */
 void tool_prover_report(const ToolProver *tp, StrBuf *out);
 void tool_prover_close(ToolProver *tp);

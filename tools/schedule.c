@@ -4,6 +4,7 @@
 #include "passes/schedule/schedule.h"
 #include "tools/prover.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* P=V of every --param. */
@@ -28,6 +29,29 @@ static const SchedParam *read_params(Ctx *ctx, const Options *o, unsigned *n)
     return params;
 }
 
+/* The chain of steps, each just proved again, and what they rested on. */
+static void report_steps(const SchedResult *r)
+{
+    unsigned asked = 0, solver = 0;
+    for (size_t i = 0; i < r->steps.len; i++) {
+        asked += r->steps.data[i].asked;
+        solver += r->steps.data[i].asked_solver;
+    }
+    printf("schedule @%s: proved [%zu steps from @%s; %u questions, %u by the "
+           "solver]\n",
+           r->proc, r->steps.len, r->from, asked, solver);
+    for (size_t i = 0; i < r->steps.len; i++) {
+        const SchedRecord *step = &r->steps.data[i];
+        if (step->asked_solver)
+            printf("schedule @%s: line %u rests on %u answers of the solver: "
+                   "%s\n",
+                   r->proc, step->loc.line, step->asked_solver, step->text);
+        if (step->reassociates)
+            printf("schedule @%s: line %u reassociates a floating sum: %s\n",
+                   r->proc, step->loc.line, step->text);
+    }
+}
+
 bool tool_schedule(Ctx *ctx, const Options *o, Module **m)
 {
     const char *path = options_value(o, "--schedule", NULL);
@@ -44,7 +68,11 @@ bool tool_schedule(Ctx *ctx, const Options *o, Module **m)
     Arena *arena = arena_new();
     ToolProver *prover = tool_prover_open(arena);
     so.prover = tool_prover(prover);
-    bool ok = schedule_run(ctx, m, file, &so, NULL);
+    so.layer1 = tool_prover_layer1(prover);
+    SchedResult result = { 0 };
+    bool ok = schedule_run(ctx, m, file, &so, &result);
+    if (ok && !strcmp(o->tool, "check"))
+        report_steps(&result);
     tool_prover_close(prover);
     arena_free(arena);
     return ok;

@@ -34,7 +34,8 @@ typedef struct Run {
     EditLog log;
     SchedNameVec names;
     VEC(SchedParam) params;
-    unsigned depth, n_steps;
+    unsigned depth, n_steps, n_taken;
+    const char *from; /* the first procedure scheduled, as it was named */
 } Run;
 
 static bool run_error(Run *r, Loc loc, const char *fmt, ...) EXO_PRINTF(3, 4);
@@ -265,15 +266,28 @@ static Sched open_step(Run *r, Loc loc, Arena *arena, Module *m)
                     .save_queries = r->o->save_queries };
 }
 
-static void record(Run *r, const Sched *s, const char *text,
-                   unsigned long asked)
+/* How much was asked before a step. */
+typedef struct Asked {
+    unsigned long all, open;
+} Asked;
+
+static Asked asked_so_far(const Run *r)
 {
-    if (!r->result)
-        return;
-    SchedRecord rec = { ctx_intern(r->ctx, text), s->loc, 0, 0,
-                        s->reassociates };
-    rec.asked_layer1 = (unsigned)(r->o->prover->stats.queries - asked);
-    VEC_PUSH(ctx_arena(r->ctx), &r->result->steps, rec);
+    const ProverStats *first = r->o->layer1;
+    return (Asked){ r->o->prover->stats.queries, first ? first->unknown : 0 };
+}
+
+static void record(Run *r, const Sched *s, const char *text, Asked before)
+{
+    Asked now = asked_so_far(r);
+    SchedRecord rec = { .text = ctx_intern(r->ctx, text),
+                        .loc = s->loc,
+                        .asked = (unsigned)(now.all - before.all),
+                        .asked_solver = (unsigned)(now.open - before.open),
+                        .reassociates = s->reassociates };
+    r->n_taken++;
+    if (r->result)
+        VEC_PUSH(ctx_arena(r->ctx), &r->result->steps, rec);
 }
 
 static void bind_result(Run *r, const Step *step, uint32_t sid)
@@ -293,7 +307,7 @@ static bool run_step(Run *r, Loc loc, const char *line, const char **expanded)
     StrBuf text = { 0 };
     Step step;
     size_t edits = r->log.edits.len;
-    unsigned long asked = r->o->prover->stats.queries;
+    Asked asked = asked_so_far(r);
     unsigned errors = ctx_error_count(r->ctx);
     bool ok = expand(r, &s, loc, line, &text);
     *expanded = ctx_intern(r->ctx, strbuf_text(&text));
@@ -358,6 +372,8 @@ static bool run_line(Run *r, Loc loc, const char *line)
         return run_error(r, loc, "more than %d steps", MAX_STEPS);
     if (!find_proc(r, loc))
         return false;
+    if (!r->from)
+        r->from = r->proc;
     if (!strncmp(line, "repeat ", 7))
         return run_repeat(r, loc, line + 7);
     bool may_fail = !strncmp(line, "try ", 4);
@@ -453,6 +469,22 @@ static bool run_file(Run *r, uint32_t file)
     return ok;
 }
 
+/* The procedure's comment says what it came from, by what, in how many steps.
+ */
+static void note_origin(Run *r, uint32_t file)
+{
+    Op *proc = module_symbol(*r->m, r->proc);
+    const char *path = ctx_source_name(r->ctx, file);
+    const char *slash = strrchr(path, '/');
+    if (!proc)
+        return;
+    const char *old = proc->comment ? proc->comment : "";
+    proc->comment = ctx_intern(
+        r->ctx, arena_printf(r->arena, "%s%sscheduled from %s by %s, %u steps",
+                             old, *old ? "\n" : "", r->from,
+                             slash ? slash + 1 : path, r->n_taken));
+}
+
 bool schedule_run(Ctx *ctx, Module **m, uint32_t file, const SchedOptions *o,
                   SchedResult *result)
 {
@@ -464,8 +496,12 @@ bool schedule_run(Ctx *ctx, Module **m, uint32_t file, const SchedOptions *o,
               .arena = arena_new() };
     r.log.arena = r.arena;
     bool ok = run_file(&r, file);
-    if (result)
+    if (ok && r.n_taken)
+        note_origin(&r, file);
+    if (result) {
+        result->from = r.from;
         result->proc = r.proc;
+    }
     arena_free(r.arena);
     return ok;
 }

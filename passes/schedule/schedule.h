@@ -25,6 +25,7 @@ typedef struct SchedParam {
 
 typedef struct SchedOptions {
     struct Prover *prover;
+    const ProverStats *layer1; /* of its first layer, for the record, or NULL */
     const SchedParam *params; /* values of $P */
     unsigned n_params;
     const char *save_queries; /* a folder for questions left open, or NULL */
@@ -35,18 +36,20 @@ typedef struct SchedOptions {
 typedef struct SchedRecord {
     const char *text; /* as understood, $P put in */
     Loc loc;
-    unsigned asked_layer1, asked_solver; /* questions by who answered */
+    unsigned asked;        /* questions to the prover */
+    unsigned asked_solver; /* of these, those that its first layer left open */
     bool reassociates;                   /* a floating sum got another order */
 } SchedRecord;
 
 typedef struct SchedResult {
-    const char *proc; /* the procedure that was scheduled, by its last name */
+    const char *from; /* the procedure that was scheduled, by its first name */
+    const char *proc; /* by its last name */
     VEC(SchedRecord) steps;
 } SchedResult;
 
 /* Runs the schedule in source `file` on *m, which becomes the result. False
  * after a report: *m is then the module before the failing step, which the
- * report prints. result may be NULL; it lives in the Ctx. */
+ * report prints. The procedure's comment says what it came from. result may be NULL; it lives in the Ctx. */
 bool schedule_run(Ctx *ctx, Module **m, uint32_t file, const SchedOptions *o,
                   SchedResult *result);
 
