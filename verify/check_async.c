@@ -160,7 +160,7 @@ static const char *class_of(const AsyncRun *r, const Op *op, const char *code)
     const OpInfo *i = op_info(op->code);
     const char *name = i->text ? i->text : i->name;
     bool by_protocol = !strcmp(code, "deadlock") || !strcmp(code, "poison") ||
-                       !strcmp(code, "mbarrier");
+                       !strcmp(code, "mbarrier") || !strcmp(code, "unfinished");
     if (by_protocol && r->cause.code)
         return r->cause.code;
     if (!strcmp(code, "deadlock"))
