@@ -480,9 +480,10 @@ static void note_origin(Run *r, uint32_t file)
         return;
     const char *old = proc->comment ? proc->comment : "";
     proc->comment = ctx_intern(
-        r->ctx, arena_printf(r->arena, "%s%sscheduled from %s by %s, %u steps",
-                             old, *old ? "\n" : "", r->from,
-                             slash ? slash + 1 : path, r->n_taken));
+        r->ctx,
+        arena_printf(r->arena, "%s%sscheduled from %s by %s, %u step%s", old,
+                     *old ? "\n" : "", r->from, slash ? slash + 1 : path,
+                     r->n_taken, r->n_taken == 1 ? "" : "s"));
 }
 
 bool schedule_run(Ctx *ctx, Module **m, uint32_t file, const SchedOptions *o,
