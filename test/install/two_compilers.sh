@@ -27,6 +27,7 @@ agree() {
 echo "building $build"
 check "builds with clang-19" build_in "$build" \
     -DCMAKE_C_COMPILER=clang-19 -DEXO_BUILD_TESTS=OFF
+[ "$tally_failed" = 0 ] || finish
 for kernel in kernels/*.exo test/examples/*.exo; do
     [ -f "$kernel" ] || continue
     check "$kernel: as read" agree exo-opt "$kernel"
