@@ -61,12 +61,13 @@ static bool given_sizes(Asked *a, const Op *host, SizeSet *out)
 
 /* ---- parts --------------------------------------------------------------- */
 
-static void check_host(Asked *a, const Op *host)
+static void check_host(Asked *a, const Op *host, AsyncSource source)
 {
     CheckResult r[ASYNC_PARTS];
     SizeSet sizes;
     bool given = given_sizes(a, host, &sizes);
-    check_async(a->pc->ctx, a->lowered, host, given ? &sizes : NULL, r);
+    check_async(a->pc->ctx, a->lowered, host, given ? &sizes : NULL, source,
+                r);
     for (int i = 0; i < ASYNC_PARTS; i++)
         report(a, &r[i]);
 }
@@ -154,8 +155,19 @@ static void check_source(Asked *a, Module *m, const Op *proc)
         not_run(a, name, "the lowered text has no host.proc of that name");
         return;
     }
-    check_host(a, host);
+    check_host(a, host, (AsyncSource){ m, proc });
     check_ptx(a, host);
+}
+
+/* The procedure that host was, where the program is still there. */
+static AsyncSource source_of(const Asked *a, const Op *host)
+{
+    Module *m = a->in ? a->in->source : NULL;
+    const Op *proc =
+        m ? module_symbol(m, op_attr_str(host, "name", "")) : NULL;
+    if (!proc || proc->code != OP_ctl_proc)
+        return (AsyncSource){ 0 };
+    return (AsyncSource){ m, proc };
 }
 
 void run_check_async(PassCtx *pc, Module *m, void *user)
@@ -169,7 +181,7 @@ void run_check_async(PassCtx *pc, Module *m, void *user)
             continue;
         lowered = true;
         a.lowered = m;
-        check_host(&a, op);
+        check_host(&a, op, source_of(&a, op));
         check_ptx(&a, op);
     }
     for (Op *op = m->body->first; op && !lowered; op = op->next)

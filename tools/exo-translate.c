@@ -44,6 +44,7 @@ typedef struct Translate {
     const Diag *printed;
     const char *arch, *out_path;
     Module *m;
+    CheckInputs inputs; /* source: the par program of a lowered m */
     Certificate cert;
     VEC(Op *) kernels;
     StrBuf llvm, ptx, cubin;
@@ -132,7 +133,8 @@ static ToolStatus run_pipeline(Translate *t, const char *text)
     Arena *arena = arena_new();
     ToolProver *prover = tool_prover_open(arena);
     pm.prover = tool_prover(prover);
-    pm.checks = tool_checks(&pm.n_checks);
+    pm.checks =
+        tool_checks_of(ctx_arena(t->ctx), &t->inputs, &pm.n_checks);
     bool ok = pipeline_run(&pm, &pipeline, &t->m);
     ToolStatus status = tool_findings_report(t->ctx, &pm);
     certificate_add_findings(&t->cert, &pm);
@@ -172,12 +174,14 @@ static ToolStatus bring_to_level(Translate *t)
     }
     StrBuf text = { 0 };
     ToolStatus status = TOOL_done;
-    if (level_rank(have) == 2)
+    if (level_rank(have) == 2) {
         strbuf_add(&text, "check-async");
-    else if (level_rank(want) == 2)
+    } else if (level_rank(want) == 2) {
+        t->inputs.source = module_clone(t->m);
         status = pipeline_text(t, "async", &text);
-    else
+    } else {
         status = pipeline_text(t, have, &text);
+    }
     if (level_rank(have) == 1 && level_rank(want) == 0)
         strbuf_add(&text, ",strip-annotations");
     if (status == TOOL_done)
@@ -462,6 +466,8 @@ int main(int argc, char **argv)
     strbuf_free(&t.ptx);
     strbuf_free(&t.cubin);
     module_free(t.m);
+    if (t.inputs.source)
+        module_free(t.inputs.source);
     ctx_free(t.ctx);
     options_free(&options);
     return status;

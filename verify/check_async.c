@@ -5,6 +5,7 @@
 
 #include "verify/async/budget.h"
 #include "verify/async/layout.h"
+#include "verify/async/refine.h"
 #include "verify/async/run.h"
 
 #include <stdlib.h>
@@ -15,6 +16,9 @@ typedef struct AsyncCheck {
     Module *m;
     const Op *host;
     AsyncRun run;
+    AsyncSource source;
+    bool refine_bad;
+    const char *refine_open;
     const char *machine_class; /* of the fault that ended a run */
     bool protocol_bad, races_bad, ended;
     const char *sizes;
@@ -90,6 +94,10 @@ static void observe(MachineObserver *self, const MachineEvent *e)
     AsyncRun *r = (AsyncRun *)self;
     if (e->kind == MEV_read || e->kind == MEV_write) {
         races_event(r, e);
+        return;
+    }
+    if (e->kind == MEV_op) {
+        refine_event(r->refine, e);
         return;
     }
     if (e->kind == MEV_target) {
@@ -305,6 +313,17 @@ static void note_end(AsyncCheck *c, bool ok)
         c->protocol_bad = true;
 }
 
+/* The procedure's control parameters, in order. */
+static const VarId *control_params(Arena *arena, const Op *proc)
+{
+    const Block *b = proc->blocks[0];
+    VarId *vars = ARENA_ARRAY(arena, VarId, b->n_args + 1);
+    for (unsigned i = 0, n = 0; i < b->n_args; i++)
+        if (!b->args[i].value)
+            vars[n++] = b->args[i].var;
+    return vars;
+}
+
 static void run_at(AsyncCheck *c, const SizeSet *sizes, int64_t clusters)
 {
     AsyncRun *r = &c->run;
@@ -317,6 +336,13 @@ static void run_at(AsyncCheck *c, const SizeSet *sizes, int64_t clusters)
                     1u << MEV_deliver | 1u << MEV_target | 1u << MEV_pass |
                     1u << MEV_meet | 1u << MEV_step;
     r->sizes = set_text(c, sizes);
+    SizeSet given = *sizes;
+    if (c->source.proc) {
+        given.vars = control_params(r->order.arena, c->source.proc);
+        r->refine = refine_new(r->order.arena, c->ctx, c->source.m,
+                               c->source.proc, &given);
+        r->base.wants |= 1u << MEV_op;
+    }
     MachineObserver *observers[1] = { &r->base };
     MachineOptions o = { .clusters = clusters,
                          .canonical = true,
@@ -329,6 +355,10 @@ static void run_at(AsyncCheck *c, const SizeSet *sizes, int64_t clusters)
     bool ok = make_args(c, sizes, args) &&
               machine_run(c->m, c->host, args, n, &o);
     note_end(c, ok);
+    if (r->refine) {
+        c->refine_open = refine_open(r->refine);
+        c->refine_bad |= ok && !refine_end(r->refine);
+    }
     for (unsigned i = 0; i < n; i++)
         tensor_free(args[i].tensor);
     arena_free(r->order.arena);
@@ -341,17 +371,38 @@ static bool find_launch(Op *op, void *user)
     return true;
 }
 
+static void instances(const AsyncCheck *c, const char *scope,
+                       CheckResult *out)
+{
+    *out = (CheckResult){ .verdict = VERDICT_proved, .scope = scope };
+    if (!c->source.proc)
+        *out = (CheckResult){ .verdict = VERDICT_not_run,
+                              .reason = "the par program is not given" };
+    else if (c->refine_bad)
+        *out =
+            (CheckResult){ .verdict = VERDICT_refuted, .witness = c->sizes };
+    else if (c->ended || !*scope)
+        *out = (CheckResult){ .verdict = VERDICT_not_run,
+                              .reason = "no run came to its end" };
+    else if (c->refine_open)
+        *out = (CheckResult){ .verdict = VERDICT_not_run,
+                              .reason = c->refine_open };
+}
+
 static void run_all(AsyncCheck *c, const SizeSet *sizes, unsigned n,
-                    CheckResult *protocol, CheckResult *races)
+                    CheckResult *protocol, CheckResult *races,
+                    CheckResult *refined)
 {
     StrBuf scope = { 0 };
-    for (unsigned i = 0; i < n && !c->protocol_bad && !c->races_bad; i++) {
+    for (unsigned i = 0;
+         i < n && !c->protocol_bad && !c->races_bad && !c->refine_bad; i++) {
         c->sizes = set_text(c, &sizes[i]);
         strbuf_addf(&scope, "%s%s", i ? "; " : "", c->sizes);
         run_at(c, &sizes[i], 1 + (int64_t)i % 2);
     }
     const char *text = ctx_intern(c->ctx, strbuf_text(&scope));
     strbuf_free(&scope);
+    instances(c, text, refined);
     *protocol = (CheckResult){ .verdict = VERDICT_proved, .scope = text };
     *races = *protocol;
     const char *open = "the run ended early, see the other parts";
@@ -377,12 +428,15 @@ static void run_all(AsyncCheck *c, const SizeSet *sizes, unsigned n,
 static const char *const part_names[ASYNC_PARTS] = { "check-async/protocol",
                                                      "check-async/races",
                                                      "check-async/layout",
-                                                     "check-async/budget" };
+                                                     "check-async/budget",
+                                                     "check-async/instances",
+                                                     "check-async/"
+                                                     "refinement" };
 
 void check_async(Ctx *ctx, Module *m, const Op *host, const SizeSet *sizes,
-                 CheckResult out[ASYNC_PARTS])
+                 AsyncSource source, CheckResult out[ASYNC_PARTS])
 {
-    AsyncCheck c = { .ctx = ctx, .m = m, .host = host };
+    AsyncCheck c = { .ctx = ctx, .m = m, .host = host, .source = source };
     SizeSet own[SIZE_SETS];
     Arena *arena = arena_new();
     bool launches = false;
@@ -395,11 +449,16 @@ void check_async(Ctx *ctx, Module *m, const Op *host, const SizeSet *sizes,
     out[ASYNC_budget] = check_async_budget(ctx, m, host);
     out[ASYNC_layout] = check_async_layout(ctx, m, host);
     if (out[ASYNC_budget].verdict == VERDICT_refuted)
-        out[ASYNC_protocol] = out[ASYNC_races] =
+        out[ASYNC_protocol] = out[ASYNC_races] = out[ASYNC_instances] =
             (CheckResult){ .verdict = VERDICT_not_run,
                            .reason = "the budget is refuted" };
     else
-        run_all(&c, own, n, &out[ASYNC_protocol], &out[ASYNC_races]);
+        run_all(&c, own, n, &out[ASYNC_protocol], &out[ASYNC_races],
+                &out[ASYNC_instances]);
+    out[ASYNC_refinement] = (CheckResult){
+        .verdict = VERDICT_not_run,
+        .reason = "what an instance reads and writes is not compared"
+    };
     for (int i = 0; i < ASYNC_PARTS; i++) {
         out[i].check = part_names[i];
         out[i].proc = op_attr_str(host, "name", "_");

@@ -7,6 +7,8 @@
  *   races       happens-before, proxies included (the same run)
  *   layout      one map of elements to addresses for map, view, descriptor
  *   budget      shared memory, registers, barriers, shapes (the text alone)
+ *   instances   each instance of a statement once, by origins (the same run)
+ *   refinement  what an instance reads and writes: not decided yet
  *
  * Runs are at the sizes given, or at those of verify/sizes.h. */
 #ifndef EXO_VERIFY_CHECK_ASYNC_H
@@ -17,11 +19,26 @@
 
 #define CHECK_ASYNC_VERSION 1
 
-enum { ASYNC_protocol, ASYNC_races, ASYNC_layout, ASYNC_budget, ASYNC_PARTS };
+enum {
+    ASYNC_protocol,
+    ASYNC_races,
+    ASYNC_layout,
+    ASYNC_budget,
+    ASYNC_instances,
+    ASYNC_refinement,
+    ASYNC_PARTS
+};
+
+/* The program that a lowered one claims to be; proc NULL: none is known. */
+typedef struct AsyncSource {
+    Module *m;
+    const Op *proc; /* ctl.proc */
+} AsyncSource;
 
 /* Checks host (a host.proc of m); sizes may be NULL. Faults go to ctx. Adds
- * variables to the module's index expressions and nothing else. */
+ * variables to the modules' index expressions and nothing else. */
 void check_async(Ctx *ctx, Module *m, const Op *host, const SizeSet *sizes,
+                 AsyncSource source,
                  CheckResult out[ASYNC_PARTS]);
 
 #endif

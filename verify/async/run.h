@@ -34,6 +34,7 @@ typedef struct AsyncRun {
     VEC(CopyTarget) targets;
     Cause cause;
     Shadow *shadow;
+    struct Refine *refine; /* NULL: no program to compare with */
     unsigned *exited; /* warps, by cluster and CTA */
     bool protocol_bad, races_bad;
 } AsyncRun;

@@ -45,6 +45,7 @@ typedef enum MachineEventKind {
     MEV_wake,    /* .. and goes on */
     MEV_role,    /* a warp enters a role: why is its name */
     MEV_exit,    /* a warp's kernel ends */
+    MEV_op,     /* lanes executed an op that has an origin: machine_eval */
     MEV_launch, /* a kernel (op) begins on `length` clusters */
     MEV_init,   /* an mbarrier was initialised: cta, offset, length: count */
     MEV_arrive, /* one arrival on an mbarrier: cta, offset, phase; effect: of
@@ -88,6 +89,7 @@ typedef struct MachineEvent {
     uint64_t effect;
     MachineSync sync; /* release, acquire */
     const char *why;  /* role: its name */
+    void *warp;       /* op: for machine_eval */
 } MachineEvent;
 
 typedef struct MachineObserver MachineObserver;
@@ -106,6 +108,10 @@ typedef struct MachineOptions {
     unsigned n_observers;
     MachineObserver *const *observers;
 } MachineOptions;
+
+/* The value of e in a lane of the warp of an MEV_op; false where it has none. */
+bool machine_eval(const MachineEvent *ev, const Affine *e, unsigned lane,
+                  int64_t *out);
 
 /* Runs host (a host.proc of m) on n arguments, one for each of its block's.
  * False after a fault. */

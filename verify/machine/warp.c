@@ -449,6 +449,21 @@ static void emit_step(Warp *w, const Op *op, uint32_t mask)
     machine_emit(w->machine, &e);
 }
 
+bool machine_eval(const MachineEvent *ev, const Affine *e, unsigned lane,
+                  int64_t *out)
+{
+    return warp_index(ev->warp, ev->op, e, lane, out);
+}
+
+static void emit_op(Warp *w, const Op *op, uint32_t mask)
+{
+    MachineEvent e = { .kind = MEV_op,
+                       .op = op,
+                       .warp = w,
+                       .agent = warp_agent(w, AGENT_warp, mask) };
+    machine_emit(w->machine, &e);
+}
+
 bool warp_run(Warp *w, unsigned long budget)
 {
     wake(w);
@@ -478,6 +493,8 @@ bool warp_run(Warp *w, unsigned long budget)
         }
         if (s == STEP_next && op_has(op, OPT_SYNC))
             emit_step(w, op, mask);
+        if (s == STEP_next && op->origin.sid && w->machine->wants >> MEV_op & 1)
+            emit_op(w, op, mask);
         if (is_visible(op) && --budget == 0)
             return true;
     }
