@@ -48,7 +48,8 @@ typedef struct Machine {
     RecordTable *records;
     Instance *instances;
     VEC(Handle) handles;
-    VEC(HandleId) live;
+    VEC(HandleId) live;     /* that synchronisation may change */
+    VEC(HandleId) inert;    /* that only the end of a barrier may change */
     VEC(HandleId) by_state; /* handle of a state, by StateId */
     VEC(RecordImage) images;
     VEC(uint32_t) stamps;
@@ -521,34 +522,44 @@ static void attach(Machine *m, HandleId h, StateId to)
     m->handles.data[h].forward = *slot;
 }
 
+/* The handle's state after the change; inert ones are put aside. */
+static void change_handle(Machine *m, const Change *c, HandleId h)
+{
+    StateId from = m->handles.data[h].state, to = from;
+    if (!m->handles.data[h].count) {
+        *slot_of_state(m, from) = 0;
+        return;
+    }
+    bool inert = is_inert(m, from);
+    if (!inert || c->kind == CHANGE_forget)
+        to = change_state(m, c, from);
+    if (inert && to == from) {
+        VEC_PUSH(m->arena, &m->inert, h);
+        return;
+    }
+    VEC_PUSH(m->arena, &m->live, h);
+    if (to == from)
+        return;
+    VEC_PUSH(m->arena, &m->changed, h);
+    VEC_PUSH(m->arena, &m->changed_to, to);
+    *slot_of_state(m, from) = 0;
+}
+
 /* Changes the states behind all live handles at once. */
 static void change_all(Machine *m, const Change *c)
 {
     if (!++m->stamp)
         panic("sync-check: stamps ran out");
+    for (size_t i = 0; c->kind == CHANGE_forget && i < m->inert.len; i++)
+        VEC_PUSH(m->arena, &m->live, m->inert.data[i]);
+    if (c->kind == CHANGE_forget)
+        m->inert.len = 0;
     m->changed.len = m->changed_to.len = 0;
-    size_t kept = 0;
-    for (size_t i = 0; i < m->live.len; i++) {
-        HandleId h = m->live.data[i];
-        Handle *handle = &m->handles.data[h];
-        if (handle->forward)
-            continue;
-        StateId from = handle->state;
-        if (!handle->count) {
-            *slot_of_state(m, from) = 0;
-            continue;
-        }
-        m->live.data[kept++] = h;
-        StateId to = from;
-        if (!is_inert(m, from) || c->kind == CHANGE_forget)
-            to = change_state(m, c, from);
-        if (to == from)
-            continue;
-        VEC_PUSH(m->arena, &m->changed, h);
-        VEC_PUSH(m->arena, &m->changed_to, to);
-        *slot_of_state(m, from) = 0;
-    }
-    m->live.len = kept;
+    size_t n = m->live.len;
+    m->live.len = 0;
+    for (size_t i = 0; i < n; i++)
+        if (!m->handles.data[m->live.data[i]].forward)
+            change_handle(m, c, m->live.data[i]);
     for (size_t i = 0; i < m->changed.len; i++)
         attach(m, m->changed.data[i], m->changed_to.data[i]);
 }
@@ -627,25 +638,45 @@ static void open_barrier(Machine *m, unsigned tensor)
     }
 }
 
-/* All elements of the guard that an Arrive with home `at` reaches. */
+static unsigned add_pend(Pend *out, unsigned n, unsigned most, BarId bar)
+{
+    unsigned i = n;
+    for (unsigned k = 0; k < n; k++)
+        if (out[k].bar == bar)
+            return n;
+    if (n == most)
+        return n;
+    for (; i && out[i - 1].bar > bar; i--)
+        out[i] = out[i - 1];
+    out[i] = (Pend){ bar, 0 };
+    return n + 1;
+}
+
+/* All elements of the guard that an Arrive with home `at` reaches, ascending:
+ * for each of its expressions those that agree with it where it has points. */
 static unsigned multicast_group(Machine *m, unsigned guard, const int64_t *at,
                                 Pend *out, unsigned most)
 {
     const SyncTensor *t = &m->run->program->tensors[guard];
     const Instance *in = &m->instances[guard];
     unsigned rank = t->value->type->rank, n = 0;
-    for (int64_t i = 0; i < in->n_bars && n < most; i++) {
-        int64_t to[SYNC_MAX_RANK] = { 0 };
-        bool reached = false;
-        unflat(m, guard, i, to);
-        for (unsigned k = 0; k < t->n_patterns && !reached; k++) {
-            reached = true;
-            for (unsigned d = 0; d < rank; d++)
-                reached =
-                    reached && ((t->patterns[k] >> d & 1) || to[d] == at[d]);
+    for (unsigned k = 0; k < t->n_patterns; k++) {
+        int64_t to[SYNC_MAX_RANK];
+        unsigned i = 0;
+        for (unsigned d = 0; d < rank; d++)
+            to[d] = t->patterns[k] >> d & 1 ? 0 : at[d];
+        while (i != UINT32_MAX) {
+            int64_t flat = sync_flat(rank, in->cells, to);
+            n = add_pend(out, n, most, in->bar_base + (BarId)flat);
+            i = rank;
+            while (i-- > 0) {
+                if (!(t->patterns[k] >> i & 1))
+                    continue;
+                if (++to[i] < in->cells[i])
+                    break;
+                to[i] = 0;
+            }
         }
-        if (reached)
-            out[n++] = (Pend){ in->bar_base + (BarId)i, 0 };
     }
     return n;
 }
@@ -694,6 +725,12 @@ static bool open_ring(Machine *m, unsigned tensor)
     int64_t inner = 1;
     for (unsigned i = lead; i < rank; i++)
         inner *= in->cells[i];
+    for (unsigned i = 0; i < lead; i++)
+        if ((int)i != t->value->ring_dim &&
+            in->cells[i] > m->instances[t->guard].cells[i]) {
+            m->run->failed = "a ring's guard is smaller than the ring";
+            return false;
+        }
     for (int64_t flat = 0; flat < in->n_cells; flat += inner) {
         int64_t at[SYNC_MAX_RANK] = { 0 };
         StateId s;
