@@ -192,7 +192,8 @@ static bool only_of(const Effect *e, const Value *v)
 }
 
 /* Is the element a loop reads one that the same trip wrote? Shown when no trip
- * reads what an earlier one wrote, or when a trip begins by setting a scalar. */
+ * reads what an earlier one wrote, or when a trip begins by setting a scalar.
+ */
 static bool trips_are_apart(Sched *s, Op *loop, Value *v, Loc loc)
 {
     ExprCtx *x = s->m->exprs;
@@ -359,7 +360,7 @@ bool sched_divide_dim(Sched *s, const SchedArg *a)
     return true;
 }
 
-/* hi * n + lo in hi's place. An interval of lo under a point of hi stays one. */
+/* hi * n + lo in hi's place. An interval of lo stays one. */
 static bool mult_access(Sched *s, Op *op, Access *a, void *user)
 {
     const Reshape *r = user;

@@ -49,7 +49,8 @@ typedef struct SchedResult {
 
 /* Runs the schedule in source `file` on *m, which becomes the result. False
  * after a report: *m is then the module before the failing step, which the
- * report prints. The procedure's comment says what it came from. result may be NULL; it lives in the Ctx. */
+ * report prints. The procedure's comment says what it came from. result may be
+ * NULL; it lives in the Ctx. */
 bool schedule_run(Ctx *ctx, Module **m, uint32_t file, const SchedOptions *o,
                   SchedResult *result);
 

@@ -1,6 +1,6 @@
 /* Single statements and the values in them. Sums and products are rewritten by
- * the laws of exact arithmetic; where a floating value then rounds otherwise the
- * step is recorded as reassociating. */
+ * the laws of exact arithmetic; where a floating value then rounds otherwise
+ * the step is recorded as reassociating. */
 #include "passes/schedule/ops.h"
 #include "passes/schedule/pattern.h"
 
