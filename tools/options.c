@@ -277,14 +277,27 @@ const char *options_file(const Options *o)
     return NULL;
 }
 
+/* Does `text` give the name of n bytes at `at` before? */
+static bool named_before(const char *text, const char *at, size_t n)
+{
+    while (text < at) {
+        size_t len = strcspn(text, "=");
+        if (len == n && !strncmp(text, at, n))
+            return true;
+        text += strcspn(text, ",");
+        text += *text == ',';
+    }
+    return false;
+}
+
 bool options_sizes(const char *text,
                    bool (*fn)(const char *name, size_t n, int64_t value,
                               void *user),
                    void *user)
 {
-    while (*text) {
+    for (const char *all = text; *text;) {
         size_t n = strcspn(text, "=,");
-        if (n == 0 || text[n] != '=')
+        if (n == 0 || text[n] != '=' || named_before(all, text, n))
             return false;
         const char *digits = text + n + 1;
         char *end;

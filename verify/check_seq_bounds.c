@@ -1,6 +1,6 @@
-/* Every load, store and reduce is within the tensor at the root of its windows;
- * extents are positive. A read of a tensor map may run out of bounds: it gives
- * zero there. */
+/* Every load, store and reduce, and every window, is within the tensor at its
+ * root; extents are positive. A read of a tensor map may run out of bounds: it
+ * gives zero there. */
 #include "verify/check_seq_internal.h"
 
 static bool is_spared(const BoundsScope *s, Value *root)
@@ -88,8 +88,8 @@ static bool check_op(Op *op, void *user)
         check_access(w->c, op, op->operands[0].u.access, w->scope);
         break;
     case OP_mem_window:
-        if (op->results[0]->type->kind == TK_map)
-            check_access(w->c, op, op->operands[0].u.access, w->scope);
+        check_access(w->c, op, op->operands[0].u.access, w->scope);
+        check_positive(w->c, op, op->results[0], w->scope);
         break;
     case OP_mem_alloc:
         check_positive(w->c, op, op->results[0], w->scope);
