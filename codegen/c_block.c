@@ -33,8 +33,9 @@ static bool print_for(CPrinter *p, const Op *op)
     const Block *body = op->blocks[0];
     if (op->n_results || op->n_operands > 2 || body->n_args != 1 ||
         body->args[0].value)
-        return c_refuse(p, op, "'ctl.for' that carries values has no form in "
-                               "C");
+        return c_refuse(p, op,
+                        "'ctl.for' that carries values has no form in "
+                        "C");
     VarId v = body->args[0].var;
     CRange lo = c_range(p, op->operands[0].u.index);
     CRange hi = c_range(p, op->operands[1].u.index);
@@ -56,8 +57,9 @@ static bool print_for(CPrinter *p, const Op *op)
 static bool print_if(CPrinter *p, const Op *op)
 {
     if (op->n_results)
-        return c_refuse(p, op, "'ctl.if' that carries values has no form in "
-                               "C");
+        return c_refuse(p, op,
+                        "'ctl.if' that carries values has no form in "
+                        "C");
     c_line(p, "if (%s) {", c_condition(p, op->operands[0].u.cond));
     c_open(p);
     bool ok = c_block(p, op->blocks[0]);
@@ -107,12 +109,14 @@ static bool print_call(CPrinter *p, const Op *op)
 {
     const CFunction *f = c_function(p, op_attr_str(op, "callee", ""));
     if (!f)
-        return c_refuse(p, op, "'ctl.call' calls '%s', which is no procedure "
-                               "with a form in C",
+        return c_refuse(p, op,
+                        "'ctl.call' calls '%s', which is no procedure "
+                        "with a form in C",
                         op_attr_str(op, "callee", ""));
     if (f->is_host && !p->is_host)
-        return c_refuse(p, op, "'ctl.call' calls '%s', which needs a stream, "
-                               "from a procedure without one",
+        return c_refuse(p, op,
+                        "'ctl.call' calls '%s', which needs a stream, "
+                        "from a procedure without one",
                         op_attr_str(op, "callee", ""));
     const Block *params = f->op->blocks[0];
     if (params->n_args != op->n_operands)

@@ -45,10 +45,10 @@ typedef enum CValueKind { CV_none, CV_scalar, CV_tensor, CV_map } CValueKind;
 
 typedef struct CValue {
     CValueKind kind;
-    const char *name; /* a scalar, a map, a pointer, or a device address as
+    const char *name;     /* a scalar, a map, a pointer, or a device address as
                          an unsigned integer */
-    bool device;      /* a tensor in the GPU's memory */
-    bool by_value;    /* a rank-0 parameter that is no pointer */
+    bool device;          /* a tensor in the GPU's memory */
+    bool by_value;        /* a rank-0 parameter that is no pointer */
     const char *offset;   /* in elements; NULL: 0 */
     const char **strides; /* a dimension each */
     const char *argument; /* what messages call it */
@@ -81,23 +81,23 @@ typedef struct CPrinter {
     StrBuf *out;
     unsigned indent;
     bool failed;
-    uint32_t needs;    /* CNeed */
-    uint32_t scalars;  /* scalar helpers: c_scalar.c */
-    const char *procedure; /* its name as a C string literal */
-    bool is_host;      /* printing a host.proc, not a ctl.proc */
-    bool may_fail;     /* the body has a `goto done` */
-    bool uses_call;    /* the body refers to its exo_call */
-    bool has_calls;    /* some procedure calls another */
-    bool touches_host; /* some host.proc reads or writes host memory */
-    bool has_overflow; /* the body notes overflows */
-    bool checked;      /* the expression being printed does */
+    uint32_t needs;          /* CNeed */
+    uint32_t scalars;        /* scalar helpers: c_scalar.c */
+    const char *procedure;   /* its name as a C string literal */
+    bool is_host;            /* printing a host.proc, not a ctl.proc */
+    bool may_fail;           /* the body has a `goto done` */
+    bool uses_call;          /* the body refers to its exo_call */
+    bool has_calls;          /* some procedure calls another */
+    bool touches_host;       /* some host.proc reads or writes host memory */
+    bool has_overflow;       /* the body notes overflows */
+    bool checked;            /* the expression being printed does */
     VEC(const char *) names; /* in scope */
     VEC(CAlloc) allocs;      /* of the function */
     VEC(CFunction) functions;
     VEC(const Cond *) known; /* checked at the top of this function */
     CFunction *function;     /* being printed */
     VEC(Op *) kernels;
-    unsigned depth; /* of nested calls followed by c_writes */
+    unsigned depth;        /* of nested calls followed by c_writes */
     const char **var_name; /* by VarId */
     CRange *var_range;     /* by VarId */
     CValue *values;        /* by Value id */
@@ -115,8 +115,7 @@ const char *c_text(CPrinter *p, const char *fmt, ...) EXO_PRINTF(2, 3);
 /* s as a C string literal, quotes included. */
 const char *c_string(CPrinter *p, const char *s);
 /* An error at op and p->failed. Returns false. */
-bool c_refuse(CPrinter *p, const Op *op, const char *fmt, ...)
-    EXO_PRINTF(3, 4);
+bool c_refuse(CPrinter *p, const Op *op, const char *fmt, ...) EXO_PRINTF(3, 4);
 
 /* s with what C identifiers cannot hold replaced by `_`. */
 const char *c_identifier(CPrinter *p, const char *s);

@@ -144,8 +144,7 @@ static const char *print_division(CPrinter *p, const Atom *atom)
     if (c_range(p, atom->arg).lo >= 0)
         return c_text(p, "%s %s %s", arg, mod ? "%" : "/", divisor);
     p->needs |= mod ? NEED_mod : NEED_floordiv;
-    return c_text(p, "exo_%s(%s, %s)", mod ? "mod" : "floordiv", arg,
-                  divisor);
+    return c_text(p, "exo_%s(%s, %s)", mod ? "mod" : "floordiv", arg, divisor);
 }
 
 static const char *print_product(CPrinter *p, const Atom *atom)
@@ -164,7 +163,8 @@ static const char *print_stride(CPrinter *p, const Atom *atom)
     if (!cv || cv->kind != CV_tensor || atom->dim >= v->type->rank) {
         diag_error(p->ctx, (Loc){ 0 }, "c-output",
                    "the stride of '%s' is used where C has no tensor of "
-                   "that name", v->name ? v->name : "?");
+                   "that name",
+                   v->name ? v->name : "?");
         p->failed = true;
         return "0";
     }
@@ -188,7 +188,8 @@ static const char *print_atom(CPrinter *p, const Atom *atom)
             return print_stride(p, atom);
         diag_error(p->ctx, (Loc){ 0 }, "c-output",
                    "configuration state (%s) has no form in C; pass the value "
-                   "as a parameter", atom->name ? atom->name : "?");
+                   "as a parameter",
+                   atom->name ? atom->name : "?");
         p->failed = true;
         return "0";
     }

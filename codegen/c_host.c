@@ -27,8 +27,7 @@ static void list_var(VarId v, void *user)
         return;
     l->format = c_text(l->p, "%s%s%s = %%lld", l->format, l->n ? ", " : "",
                        var_get(l->p->m->exprs, v)->name);
-    l->values = c_text(l->p, "%s, (long long)%s", l->values,
-                       l->p->var_name[v]);
+    l->values = c_text(l->p, "%s, (long long)%s", l->values, l->p->var_name[v]);
     l->seen[l->n++] = v;
 }
 
@@ -51,8 +50,7 @@ static void add_rule(CPrinter *p, const char *message)
     for (char *c = text; *c; c++)
         if ((unsigned char)*c < 32 || (c[0] == '*' && c[1] == '/'))
             *c = ' ';
-    p->function->rules =
-        c_text(p, "%s *   \"%s\"\n", p->function->rules, text);
+    p->function->rules = c_text(p, "%s *   \"%s\"\n", p->function->rules, text);
 }
 
 static bool is_known(const CPrinter *p, const Cond *cond)
@@ -114,9 +112,8 @@ static bool print_align_check(CPrinter *p, const Op *op)
     const CValue *cv = c_value(p, v);
     if (cv->kind != CV_tensor)
         return c_refuse(p, op, "'host.align_check' needs a tensor");
-    const char *address = cv->device
-                              ? cv->name
-                              : c_text(p, "(uint64_t)(uintptr_t)%s", cv->name);
+    const char *address =
+        cv->device ? cv->name : c_text(p, "(uint64_t)(uintptr_t)%s", cv->name);
     if (cv->offset)
         address = c_text(p, "%s + %du * (uint64_t)(%s)", address,
                          scalar_type_bytes(v->type->elem), cv->offset);
@@ -145,16 +142,21 @@ static bool map_params(CPrinter *p, const Op *op, const Type *t, unsigned rank)
 {
     const MemRef *mem = t->mem;
     if (!mem || mem->n_params != rank + 1 || rank < 1 || rank > 5)
-        return c_refuse(p, op, "'host.tensor_map' of %u dimensions must have "
-                               "a memory Sm90_tensorMap with a swizzle and as "
-                               "many box sizes", rank);
+        return c_refuse(p, op,
+                        "'host.tensor_map' of %u dimensions must have "
+                        "a memory Sm90_tensorMap with a swizzle and as "
+                        "many box sizes",
+                        rank);
     for (unsigned i = 0; i <= rank; i++)
         if (mem->params[i].kind != PARAM_int)
-            return c_refuse(p, op, "'host.tensor_map' swizzle and box must be "
-                                   "integers");
+            return c_refuse(p, op,
+                            "'host.tensor_map' swizzle and box must be "
+                            "integers");
     if (scalar_info(t->elem)->tensor_map < 0)
-        return c_refuse(p, op, "'host.tensor_map' cannot hold elements of "
-                               "type %s", scalar_type_name(t->elem));
+        return c_refuse(p, op,
+                        "'host.tensor_map' cannot hold elements of "
+                        "type %s",
+                        scalar_type_name(t->elem));
     return true;
 }
 
@@ -167,8 +169,9 @@ static bool print_tensor_map(CPrinter *p, const Op *op)
     while (interval_dim(a, rank) >= 0)
         rank++;
     if (base->kind != CV_tensor || !base->device)
-        return c_refuse(p, op, "'host.tensor_map' needs a tensor in "
-                               "CudaGmemLinear");
+        return c_refuse(p, op,
+                        "'host.tensor_map' needs a tensor in "
+                        "CudaGmemLinear");
     if (!map_params(p, op, t, rank))
         return false;
     const char *dims = "", *strides = "", *box = "";
@@ -228,7 +231,8 @@ bool c_alloc(CPrinter *p, const Op *op)
         return c_refuse(p, op, "'%s' in %s cannot be allocated by the host",
                         v->name ? v->name : "a tensor", t->mem->name);
     CValue *cv = c_value(p, v);
-    *cv = (CValue){ .kind = CV_tensor, .device = device,
+    *cv = (CValue){ .kind = CV_tensor,
+                    .device = device,
                     .argument = v->name ? v->name : "a temporary" };
     if (!device && t->rank == 0) {
         cv->by_value = true;
@@ -255,8 +259,10 @@ bool c_alloc(CPrinter *p, const Op *op)
         p->may_fail = true;
         c_line(p, "if (!%s) {", cv->name);
         c_open(p);
-        c_line(p, "status = exo_fail(%s, EXO_ERROR_MEMORY, \"no memory for "
-                  "%%s\", %s);", p->procedure, c_string(p, cv->argument));
+        c_line(p,
+               "status = exo_fail(%s, EXO_ERROR_MEMORY, \"no memory for "
+               "%%s\", %s);",
+               p->procedure, c_string(p, cv->argument));
         c_line(p, "goto done;");
         c_close(p);
     }
@@ -282,15 +288,15 @@ typedef struct Side {
     const char *offset;
 } Side;
 
-static bool side_of(CPrinter *p, const Op *op, unsigned i, bool device,
-                    Side *s)
+static bool side_of(CPrinter *p, const Op *op, unsigned i, bool device, Side *s)
 {
     s->a = access_compose((Module *)p->m, op->operands[i].u.access);
     s->base = c_value(p, s->a->base);
     if (s->base->kind != CV_tensor || s->base->device != device)
-        return c_refuse(p, op, "'host.%s' operand %u must be a tensor of the "
-                               "%s", op_info(op->code)->name, i,
-                        device ? "GPU" : "host");
+        return c_refuse(p, op,
+                        "'host.%s' operand %u must be a tensor of the "
+                        "%s",
+                        op_info(op->code)->name, i, device ? "GPU" : "host");
     s->offset = c_offset(p, s->a);
     return true;
 }
@@ -326,12 +332,12 @@ static void check_unit_stride(CPrinter *p, const Side *s)
     const Value *v = s->a->base;
     if (v->type->kind != TK_window || v->type->rank == 0)
         return;
-    const Affine *stride =
-        affine_stride(p->m->exprs, v, v->type->rank - 1);
+    const Affine *stride = affine_stride(p->m->exprs, v, v->type->rank - 1);
     const Affine *one = affine_const(p->m->exprs, 1);
-    c_check(p, cond_cmp(p->m->exprs, CMP_eq, stride, one),
-            c_text(p, "the innermost stride of %s must be 1",
-                   s->base->argument), s->base->argument);
+    c_check(
+        p, cond_cmp(p->m->exprs, CMP_eq, stride, one),
+        c_text(p, "the innermost stride of %s must be 1", s->base->argument),
+        s->base->argument);
 }
 
 static const char *side_text(CPrinter *p, const Side *s)
@@ -359,9 +365,8 @@ static unsigned open_loops(CPrinter *p, unsigned n_sides, Side *sides,
         c_open(p);
         for (unsigned s = 0; s < n_sides; s++) {
             int d = interval_dim(sides[s].a, i);
-            sides[s].offset =
-                c_plus(p, sides[s].offset,
-                       c_times(p, v, sides[s].base->strides[d]));
+            sides[s].offset = c_plus(p, sides[s].offset,
+                                     c_times(p, v, sides[s].base->strides[d]));
         }
     }
     return first_piece;
@@ -369,21 +374,20 @@ static unsigned open_loops(CPrinter *p, unsigned n_sides, Side *sides,
 
 static const char *piece_bytes(CPrinter *p, const Access *a, unsigned first)
 {
-    const char *bytes =
-        c_text(p, "%d", scalar_type_bytes(a->base->type->elem));
+    const char *bytes = c_text(p, "%d", scalar_type_bytes(a->base->type->elem));
     for (unsigned i = first; interval_dim(a, i) >= 0; i++)
-        bytes = c_times(p, bytes,
-                        c_index(p, a->dims[interval_dim(a, i)].len));
+        bytes = c_times(p, bytes, c_index(p, a->dims[interval_dim(a, i)].len));
     return c_text(p, "(uint64_t)(%s)", bytes);
 }
 
-static bool print_move(CPrinter *p, const Op *op, unsigned n_sides,
-                       Side *sides, const char *helper)
+static bool print_move(CPrinter *p, const Op *op, unsigned n_sides, Side *sides,
+                       const char *helper)
 {
     unsigned n = n_intervals(sides[0].a);
     if (n_sides == 2 && n_intervals(sides[1].a) != n)
-        return c_refuse(p, op, "'host.copy' operands must have equally many "
-                               "intervals");
+        return c_refuse(p, op,
+                        "'host.copy' operands must have equally many "
+                        "intervals");
     unsigned first = n;
     for (bool more = true; more && first > 0;) {
         for (unsigned s = 0; s < n_sides && more; s++)
@@ -433,8 +437,10 @@ static bool print_copy(CPrinter *p, const Op *op)
                side_of(p, op, 1, rows[i].from_device, &sides[1]) &&
                print_move(p, op, 2, sides, rows[i].helper);
     }
-    return c_refuse(p, op, "'host.copy' direction must be htod, dtoh or dtod, "
-                           "but is '%s'", direction);
+    return c_refuse(p, op,
+                    "'host.copy' direction must be htod, dtoh or dtod, "
+                    "but is '%s'",
+                    direction);
 }
 
 static bool print_memset(CPrinter *p, const Op *op)

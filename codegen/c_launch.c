@@ -124,8 +124,8 @@ static void add_param(Launch *l, const char *text)
 }
 
 /* A control value of 32 bits, tested unless its range shows that it fits. */
-static void print_control(Launch *l, unsigned i, const char *text,
-                          bool fits, const char *what)
+static void print_control(Launch *l, unsigned i, const char *text, bool fits,
+                          const char *what)
 {
     CPrinter *p = l->p;
     c_line(p, "uint32_t exo_p%u = (uint32_t)%s;", i, text);
@@ -133,8 +133,8 @@ static void print_control(Launch *l, unsigned i, const char *text,
     if (fits)
         return;
     p->needs |= NEED_control;
-    c_try(p, "exo_check_control(%s, %s, %s, -EXO_CONTROL_LIMIT)",
-          p->procedure, c_string(p, what), text);
+    c_try(p, "exo_check_control(%s, %s, %s, -EXO_CONTROL_LIMIT)", p->procedure,
+          c_string(p, what), text);
 }
 
 static bool fits_control(CRange r)
@@ -146,8 +146,8 @@ static bool fits_control(CRange r)
 static const char *kernel_arg_name(const Launch *l, unsigned arg)
 {
     const BlockArg *a = &l->kernel->blocks[0]->args[arg];
-    const char *name = a->value ? a->value->name
-                                : var_get(l->p->m->exprs, a->var)->name;
+    const char *name =
+        a->value ? a->value->name : var_get(l->p->m->exprs, a->var)->name;
     return name ? name : "a kernel parameter";
 }
 
@@ -164,19 +164,25 @@ static bool print_param(Launch *l, unsigned i, const AbiParam *abi)
             print_control(l, i, c_index(p, o->u.index),
                           fits_control(c_range(p, o->u.index)), what);
         else
-            return c_refuse(p, l->op, "'host.launch' gives '%s' no index "
-                                      "expression", what);
+            return c_refuse(p, l->op,
+                            "'host.launch' gives '%s' no index "
+                            "expression",
+                            what);
         return true;
     }
     Place at;
     if (!place_of(p, o, &at) ||
         (abi->kind == ABI_map) != (at.base->kind == CV_map))
-        return c_refuse(p, l->op, "'host.launch' operand %u does not fit the "
-                                  "kernel's parameter '%s'", abi->arg, what);
+        return c_refuse(p, l->op,
+                        "'host.launch' operand %u does not fit the "
+                        "kernel's parameter '%s'",
+                        abi->arg, what);
     bool device = abi->kind == ABI_pointer || abi->kind == ABI_stride;
     if (abi->kind != ABI_map && at.base->device != device)
-        return c_refuse(p, l->op, "'host.launch' needs '%s' in the memory of "
-                                  "the %s", what, device ? "GPU" : "host");
+        return c_refuse(p, l->op,
+                        "'host.launch' needs '%s' in the memory of "
+                        "the %s",
+                        what, device ? "GPU" : "host");
     switch (abi->kind) {
     case ABI_pointer:
         c_line(p, "uint64_t exo_p%u = %s;", i, place_address(p, &at));
@@ -185,8 +191,10 @@ static bool print_param(Launch *l, unsigned i, const AbiParam *abi)
     case ABI_stride: {
         const char *stride = place_stride(&at, abi->dim);
         if (!stride)
-            return c_refuse(p, l->op, "'host.launch' gives '%s' too few "
-                                      "dimensions", what);
+            return c_refuse(p, l->op,
+                            "'host.launch' gives '%s' too few "
+                            "dimensions",
+                            what);
         const Value *root = value_root((Value *)at.v);
         bool fits = root->type->kind == TK_window && !root->def;
         print_control(l, i, c_text(p, "(%s)", stride),
@@ -201,8 +209,10 @@ static bool print_param(Launch *l, unsigned i, const AbiParam *abi)
         break;
     }
     if (!is_dense(at.v))
-        return c_refuse(p, l->op, "'host.launch' copies '%s' to the kernel, "
-                                  "so it must be dense", what);
+        return c_refuse(p, l->op,
+                        "'host.launch' copies '%s' to the kernel, "
+                        "so it must be dense",
+                        what);
     if (at.base->by_value)
         add_param(l, c_text(p, "&%s", at.base->name));
     else
@@ -224,15 +234,18 @@ bool c_launch(CPrinter *p, const Op *op)
     const char *name = op_attr_str(op, "kernel", "");
     Op *kernel = module_symbol(p->m, name);
     if (!kernel || kernel->code != OP_async_kernel)
-        return c_refuse(p, op, "'host.launch' launches '%s', which is no "
-                               "kernel of the module", name);
+        return c_refuse(p, op,
+                        "'host.launch' launches '%s', which is no "
+                        "kernel of the module",
+                        name);
     AbiParamVec params = { 0 };
     if (!kernel_abi(p->ctx, kernel, p->arena, &params))
         return !(p->failed = true);
     unsigned n_args = kernel->blocks[0]->n_args - ABI_N_COORDS;
     if (op->n_operands != n_args)
-        return c_refuse(p, op, "'host.launch' must have an operand for each "
-                               "of the kernel's %u parameters, but has %u",
+        return c_refuse(p, op,
+                        "'host.launch' must have an operand for each "
+                        "of the kernel's %u parameters, but has %u",
                         n_args, op->n_operands);
     Launch l = { .p = p, .op = op, .kernel = kernel, .list = "" };
     p->needs |= NEED_launch | NEED_driver;

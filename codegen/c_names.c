@@ -79,6 +79,7 @@ static bool is_in(const char *const *words, size_t n, const char *s)
 
 static bool is_reserved(const char *s)
 {
+    // clang-format off
     static const char *const words[] = {
         "alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand",
         "bitor", "bool", "break", "call", "case", "catch", "char", "char16_t",
@@ -101,6 +102,7 @@ static bool is_reserved(const char *s)
         "RAND_MAX", "EXIT_SUCCESS", "EXIT_FAILURE", "NAN", "INFINITY",
         "HUGE_VAL", "HUGE_VALF",
     };
+    // clang-format on
     size_t n = strlen(s);
     return is_in(words, sizeof words / sizeof *words, s) || s[0] == '_' ||
            !strncmp(s, "exo_", 4) || !strncmp(s, "EXO_", 4) ||
@@ -112,6 +114,7 @@ static bool is_reserved(const char *s)
 
 bool c_is_library_function(const char *name)
 {
+    // clang-format off
     static const char *const words[] = {
         "abort", "abs", "access", "acos", "alloca", "asin", "atan", "atof",
         "atoi", "bcmp", "bcopy", "bzero", "calloc", "cbrt", "ceil", "close",
@@ -128,6 +131,7 @@ bool c_is_library_function(const char *name)
         "strcat", "strchr", "strcmp", "strcpy", "strlen", "system", "tan",
         "tanh", "time", "trunc", "unlink", "wait", "write", "y0", "y1", "yn",
     };
+    // clang-format on
     size_t n = strlen(name);
     if (is_in(words, sizeof words / sizeof *words, name))
         return true;

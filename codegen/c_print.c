@@ -33,16 +33,18 @@ static bool check_api_name(CPrinter *p, const CFunction *f, const char *stem)
     const char *name = op_attr_str(f->op, "name", "");
     for (unsigned i = 0; i < sizeof own / sizeof *own; i++)
         if (!strcmp(f->api, c_text(p, "%s_%s", stem, own[i])))
-            return c_refuse(p, f->op, "procedure '%s' would be '%s' in C, "
-                                      "which every printed library has "
-                                      "itself; rename the procedure",
+            return c_refuse(p, f->op,
+                            "procedure '%s' would be '%s' in C, "
+                            "which every printed library has "
+                            "itself; rename the procedure",
                             name, f->api);
     for (size_t i = 0; i < p->functions.len; i++)
         if (!strcmp(p->functions.data[i].api, f->api))
-            return c_refuse(p, f->op, "procedures '%s' and '%s' would both be "
-                                      "'%s' in C; rename one", name,
-                            op_attr_str(p->functions.data[i].op, "name", ""),
-                            f->api);
+            return c_refuse(
+                p, f->op,
+                "procedures '%s' and '%s' would both be "
+                "'%s' in C; rename one",
+                name, op_attr_str(p->functions.data[i].op, "name", ""), f->api);
     return true;
 }
 
@@ -115,8 +117,10 @@ static int image_of(const CPrinter *p, const Op *kernel)
 static void print_image(const CImage *image, unsigned index, StrBuf *out)
 {
     const unsigned char *data = image->data;
-    strbuf_addf(out, "static const _Alignas(16) unsigned char "
-                     "exo_image_%u[] = {", index);
+    strbuf_addf(out,
+                "static const _Alignas(16) unsigned char "
+                "exo_image_%u[] = {",
+                index);
     for (size_t i = 0; i < image->size; i++)
         strbuf_addf(out, "%s%u,", i % 16 ? "" : "\n    ", data[i]);
     strbuf_add(out, "\n    0};\n\n");
@@ -155,9 +159,8 @@ static bool print_kernels(CPrinter *p, StrBuf *out)
             return c_refuse(p, k, "no PTX or cubin was given for kernel '%s'",
                             name);
         int64_t cluster = op_attr_int(k, "clusterDim", 1);
-        strbuf_addf(out, "    {%s, %d, %lld, %lld, %lld},\n",
-                    c_string(p, name), image,
-                    (long long)op_attr_int(k, "blockDim", 1),
+        strbuf_addf(out, "    {%s, %d, %lld, %lld, %lld},\n", c_string(p, name),
+                    image, (long long)op_attr_int(k, "blockDim", 1),
                     (long long)(cluster < 1 ? 1 : cluster),
                     (long long)op_attr_int(k, "smem_bytes", 0));
     }
@@ -198,8 +201,10 @@ static void print_target(CPrinter *p, StrBuf *out)
     else if (is_ptx)
         strbuf_addf(out, "#define EXO_RUNS_ON(cc) ((cc) >= %d)\n\n", number);
     else
-        strbuf_addf(out, "#define EXO_RUNS_ON(cc) ((cc) >= %d && (cc) < "
-                         "%d)\n\n", number, number / 10 * 10 + 10);
+        strbuf_addf(out,
+                    "#define EXO_RUNS_ON(cc) ((cc) >= %d && (cc) < "
+                    "%d)\n\n",
+                    number, number / 10 * 10 + 10);
 }
 
 /* ---- the driver's functions ----------------------------------------- */
@@ -276,12 +281,13 @@ static void print_header(CPrinter *p, const char *stem, const char *protos,
                          StrBuf *out)
 {
     const char *guard = c_text(p, "EXO_C_%s_H", upper(p, stem));
-    strbuf_addf(out, "/* %s: printed by exo %s; do not edit.\n"
-                     " *\n"
-                     " * Every function answers EXO_OK or an error; "
-                     "%s_last_error says what is\n * wrong with which "
-                     "argument. None exits, prints or keeps its arguments.\n"
-                     " * All may be called from several threads at once. */\n",
+    strbuf_addf(out,
+                "/* %s: printed by exo %s; do not edit.\n"
+                " *\n"
+                " * Every function answers EXO_OK or an error; "
+                "%s_last_error says what is\n * wrong with which "
+                "argument. None exits, prints or keeps its arguments.\n"
+                " * All may be called from several threads at once. */\n",
                 c_text(p, "%s.h", p->opt->stem), EXO_VERSION, stem);
     strbuf_addf(out, "#ifndef %s\n#define %s\n\n", guard, guard);
     strbuf_add(out, "#include <stdbool.h>\n#include <stdint.h>\n\n"
@@ -302,10 +308,12 @@ static void print_header(CPrinter *p, const char *stem, const char *protos,
                     "};\n"
                     "#endif\n");
     strbuf_add(out, protos);
-    strbuf_addf(out, "\n/* What a code means, in a few words. */\n"
-                     "const char *%s_error_string(int code);\n\n"
-                     "/* The message of the last error in this thread. */\n"
-                     "const char *%s_last_error(void);\n", stem, stem);
+    strbuf_addf(out,
+                "\n/* What a code means, in a few words. */\n"
+                "const char *%s_error_string(int code);\n\n"
+                "/* The message of the last error in this thread. */\n"
+                "const char *%s_last_error(void);\n",
+                stem, stem);
     if (is_host_library(p))
         strbuf_addf(out,
                     "\n/* Loads the kernels into the current context, which "
@@ -314,7 +322,8 @@ static void print_header(CPrinter *p, const char *stem, const char *protos,
                     "/* Unloads them from the current context. No work that "
                     "uses them may be under\n * way, no other thread may be "
                     "in a function of this library. */\n"
-                    "int %s_unload(void);\n", stem, stem);
+                    "int %s_unload(void);\n",
+                    stem, stem);
     strbuf_add(out, "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
 }
 
@@ -341,29 +350,35 @@ static void print_common(CPrinter *p, const char *stem, StrBuf *out)
                     "    default:\n"
                     "        return \"unknown error\";\n"
                     "    }\n}\n\n");
-    strbuf_addf(out, "const char *%s_last_error(void)\n{\n"
-                     "    return exo_message;\n}\n", stem);
+    strbuf_addf(out,
+                "const char *%s_last_error(void)\n{\n"
+                "    return exo_message;\n}\n",
+                stem);
     if (!is_host_library(p))
         return;
-    strbuf_addf(out, "\nint %s_load(void)\n{\n"
-                     "    exo_call exo_this = {\"%s_load\", NULL, NULL};\n"
-                     "    return exo_enter(&exo_this);\n}\n", stem, stem);
-    strbuf_addf(out, "\nint %s_unload(void)\n{\n"
-                     "    void *handle = NULL;\n"
-                     "    unsigned long long id = 0;\n"
-                     "    int status = exo_current(\"%s_unload\", &handle, "
-                     "&id);\n"
-                     "    if (status != EXO_OK)\n"
-                     "        return status;\n"
-                     "    pthread_mutex_lock(&exo_lock);\n"
-                     "    exo_context **at = exo_context_find(handle, id);\n"
-                     "    exo_context *found = *at;\n"
-                     "    if (found) {\n"
-                     "        *at = found->next;\n"
-                     "        exo_context_unload(found);\n"
-                     "    }\n"
-                     "    pthread_mutex_unlock(&exo_lock);\n"
-                     "    return EXO_OK;\n}\n", stem, stem);
+    strbuf_addf(out,
+                "\nint %s_load(void)\n{\n"
+                "    exo_call exo_this = {\"%s_load\", NULL, NULL};\n"
+                "    return exo_enter(&exo_this);\n}\n",
+                stem, stem);
+    strbuf_addf(out,
+                "\nint %s_unload(void)\n{\n"
+                "    void *handle = NULL;\n"
+                "    unsigned long long id = 0;\n"
+                "    int status = exo_current(\"%s_unload\", &handle, "
+                "&id);\n"
+                "    if (status != EXO_OK)\n"
+                "        return status;\n"
+                "    pthread_mutex_lock(&exo_lock);\n"
+                "    exo_context **at = exo_context_find(handle, id);\n"
+                "    exo_context *found = *at;\n"
+                "    if (found) {\n"
+                "        *at = found->next;\n"
+                "        exo_context_unload(found);\n"
+                "    }\n"
+                "    pthread_mutex_unlock(&exo_lock);\n"
+                "    return EXO_OK;\n}\n",
+                stem, stem);
 }
 
 static void print_includes(CPrinter *p, bool host, StrBuf *out)

@@ -42,7 +42,7 @@ static void control_param(CPrinter *p, CFunction *f, VarId v)
     bool is_bool = var->kind == VAR_bool;
     add_param(p, f, is_bool ? "bool" : "int64_t", name);
     p->var_name[v] = name;
-    p->var_range[v] = is_bool ? (CRange){ 0, 1 }
+    p->var_range[v] = is_bool                 ? (CRange){ 0, 1 }
                       : var->kind == VAR_size ? (CRange){ 1, limit }
                                               : (CRange){ -limit, limit };
 }
@@ -59,22 +59,25 @@ static bool tensor_param(CPrinter *p, CFunction *f, Value *v)
     bool device = c_is_device(t), constant = is_grid_constant(t);
     if ((t->kind != TK_tensor && t->kind != TK_window) ||
         (!device && !constant && strncmp(mem, "DRAM", 4) != 0))
-        return c_refuse(p, f->op, "parameter '%s' of procedure '%s' is in %s, "
-                                  "which a C caller cannot pass",
-                        v->name ? v->name : "?",
-                        op_attr_str(f->op, "name", ""), mem);
+        return c_refuse(p, f->op,
+                        "parameter '%s' of procedure '%s' is in %s, "
+                        "which a C caller cannot pass",
+                        v->name ? v->name : "?", op_attr_str(f->op, "name", ""),
+                        mem);
     if (!scalar_type_bytes(t->elem))
-        return c_refuse(p, f->op, "parameter '%s' has type %s, which must be "
-                                  "resolved first", v->name ? v->name : "?",
-                        scalar_type_name(t->elem));
+        return c_refuse(p, f->op,
+                        "parameter '%s' has type %s, which must be "
+                        "resolved first",
+                        v->name ? v->name : "?", scalar_type_name(t->elem));
     const char *name = c_name(p, v->name);
     CValue *cv = c_value(p, v);
-    *cv = (CValue){ .kind = CV_tensor, .device = device, .name = name,
+    *cv = (CValue){ .kind = CV_tensor,
+                    .device = device,
+                    .name = name,
                     .argument = v->name ? v->name : name };
     cv->by_value = constant && t->rank == 0;
     const char *elem = device ? "void" : c_elem_type(t->elem);
-    const char *qualifier =
-        c_writes(p, f->op->blocks[0], v) ? "" : "const ";
+    const char *qualifier = c_writes(p, f->op->blocks[0], v) ? "" : "const ";
     if (cv->by_value)
         add_param(p, f, elem, name);
     else
@@ -157,10 +160,8 @@ static void check_tensor(CPrinter *p, const Value *v)
     const char *pointer = cv->device ? strrchr(cv->name, ')') + 1 : cv->name;
     p->needs |= NEED_pointer;
     c_try(p, "exo_check_pointer(%s, %s, %s, %du)", p->procedure,
-          c_string(p, cv->argument), pointer,
-          scalar_type_bytes(v->type->elem));
-    for (unsigned i = 0; v->type->kind == TK_window && i < v->type->rank;
-         i++) {
+          c_string(p, cv->argument), pointer, scalar_type_bytes(v->type->elem));
+    for (unsigned i = 0; v->type->kind == TK_window && i < v->type->rank; i++) {
         p->needs |= NEED_control;
         c_try(p, "exo_check_control(%s, %s, %s, -EXO_CONTROL_LIMIT)",
               p->procedure,
@@ -235,8 +236,8 @@ static void print_api(CPrinter *p, const CFunction *f)
 {
     const char *params = f->params;
     if (f->stream)
-        params = c_text(p, "%s%svoid *%s", params, *params ? ", " : "",
-                        f->stream);
+        params =
+            c_text(p, "%s%svoid *%s", params, *params ? ", " : "", f->stream);
     c_line(p, "int %s(%s)", f->api, *params ? params : "void");
     c_line(p, "{");
     c_open(p);
@@ -287,8 +288,9 @@ static void describe_tensor(CPrinter *p, const CFunction *f, const Value *v,
     ExprNames names = { .exo = true };
     const char *elem = scalar_type_name(v->type->elem);
     strbuf_addf(out, " *   %s: %s", cv->argument,
-                cv->by_value ? "" : cv->device ? "device address of "
-                                               : "host address of ");
+                cv->by_value ? ""
+                : cv->device ? "device address of "
+                             : "host address of ");
     strbuf_add(out, elem);
     for (unsigned i = 0; i < v->type->rank; i++) {
         strbuf_add(out, i ? ", " : "[");
@@ -320,15 +322,17 @@ void c_prototype(CPrinter *p, const CFunction *f, StrBuf *out)
                                             : "integer, -2^30 to 2^30");
     }
     if (*f->rules)
-        strbuf_addf(out, " * Refuses arguments with one of these messages:\n"
-                         "%s", f->rules);
+        strbuf_addf(out,
+                    " * Refuses arguments with one of these messages:\n"
+                    "%s",
+                    f->rules);
     strbuf_add(out, f->stream
                         ? " * Queued on the stream, a CUstream; NULL is the "
                           "default stream. */\n"
                         : " * Runs on the host. */\n");
     const char *params = f->params;
     if (f->stream)
-        params = c_text(p, "%s%svoid *%s", params, *params ? ", " : "",
-                        f->stream);
+        params =
+            c_text(p, "%s%svoid *%s", params, *params ? ", " : "", f->stream);
     strbuf_addf(out, "int %s(%s);\n", f->api, *params ? params : "void");
 }

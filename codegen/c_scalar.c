@@ -123,8 +123,8 @@ static SemVal binary(Sem *s, ScalarType t, const SemVal *a, char op)
     const char *l = text_of(a[0]), *r = text_of(a[1]);
     if (!scalar_type_is_int(t))
         return sem_text(rounded(p, t, c_text(p, "%s %c %s", l, op, r)));
-    return sem_text(wrapped(
-        p, t, c_text(p, "(int64_t)%s %c (int64_t)%s", l, op, r)));
+    return sem_text(
+        wrapped(p, t, c_text(p, "(int64_t)%s %c (int64_t)%s", l, op, r)));
 }
 
 static SemVal unary(Sem *s, ScalarType t, const SemVal *a, const char *fn)
@@ -155,8 +155,8 @@ static SemVal prim_div(Sem *s, ScalarType t, const SemVal *a)
     if (!scalar_type_is_int(t))
         return binary(s, t, a, '/');
     need(p, SCALAR_div);
-    return sem_text(wrapped(p, t, c_text(p, "exo_div(%s, %s)", text_of(a[0]),
-                                         text_of(a[1]))));
+    return sem_text(wrapped(
+        p, t, c_text(p, "exo_div(%s, %s)", text_of(a[0]), text_of(a[1]))));
 }
 
 static SemVal prim_fma(Sem *s, ScalarType t, const SemVal *a)
@@ -165,8 +165,10 @@ static SemVal prim_fma(Sem *s, ScalarType t, const SemVal *a)
     const char *x = text_of(a[0]), *y = text_of(a[1]), *z = text_of(a[2]);
     need(p, 0);
     if (t == TY_f32)
-        return sem_text(c_text(p, "(double)fmaf((float)%s, (float)%s, "
-                                  "(float)%s)", x, y, z));
+        return sem_text(c_text(p,
+                               "(double)fmaf((float)%s, (float)%s, "
+                               "(float)%s)",
+                               x, y, z));
     if (t == TY_f64)
         return sem_text(c_text(p, "fma(%s, %s, %s)", x, y, z));
     const SemVal sum[2] = { prim_mul(s, t, a), a[2] };
@@ -218,9 +220,9 @@ static SemVal pick(Sem *s, ScalarType t, const SemVal *a, const char *larger)
 {
     CPrinter *p = s->user;
     need(p, SCALAR_pick);
-    return sem_text(rounded(p, t, c_text(p, "exo_pick(%s, %s, %s)",
-                                         text_of(a[0]), text_of(a[1]),
-                                         larger)));
+    return sem_text(rounded(p, t,
+                            c_text(p, "exo_pick(%s, %s, %s)", text_of(a[0]),
+                                   text_of(a[1]), larger)));
 }
 
 static SemVal prim_max(Sem *s, ScalarType t, const SemVal *a)
@@ -280,8 +282,9 @@ static bool host_access(CPrinter *p, const Op *op, const Access *a)
     const CValue *base = c_value(p, a->base);
     if (base->kind == CV_tensor && !base->device)
         return true;
-    return c_refuse(p, op, "'%s.%s' of '%s' has no form in C: the tensor is "
-                           "not in the host's memory",
+    return c_refuse(p, op,
+                    "'%s.%s' of '%s' has no form in C: the tensor is "
+                    "not in the host's memory",
                     op_info(op->code)->dialect, op_info(op->code)->name,
                     a->base->name ? a->base->name : "?");
 }
@@ -330,8 +333,7 @@ static bool print_store(CPrinter *p, const Op *op)
         SemVal v[3] = { sem_text(value), old, old };
         if (op->n_operands > 2)
             v[1] = sem_text(operand(p, op, 2));
-        value = text_of(op->n_operands > 2 ? s.fma(&s, t, v)
-                                           : s.add(&s, t, v));
+        value = text_of(op->n_operands > 2 ? s.fma(&s, t, v) : s.add(&s, t, v));
     }
     c_line(p, "%s = %s;", element, stored(p, t, value));
     return !p->failed;
@@ -373,24 +375,23 @@ bool c_scalar_op(CPrinter *p, const Op *op)
     if (!strcmp(row->dialect, "arith"))
         return print_arith(p, op);
     if (!strcmp(row->dialect, "par"))
-        return c_refuse(p, op, "'par.%s' has no form in C; lower the "
-                               "procedure first (lower-par-to-async)",
+        return c_refuse(p, op,
+                        "'par.%s' has no form in C; lower the "
+                        "procedure first (lower-par-to-async)",
                         row->name);
-    return c_refuse(p, op, "'%s.%s' has no form in C", row->dialect,
-                    row->name);
+    return c_refuse(p, op, "'%s.%s' has no form in C", row->dialect, row->name);
 }
 
 /* ---- helpers of the printed file ------------------------------------ */
 
-static const char text_f32[] =
-    "static float exo_store_f32(double x)\n"
-    "{\n"
-    "    const uint32_t nan_bits = 0x7fffffff;\n"
-    "    float y = (float)x;\n"
-    "    if (x != x)\n"
-    "        memcpy(&y, &nan_bits, sizeof y);\n"
-    "    return y;\n"
-    "}\n\n";
+static const char text_f32[] = "static float exo_store_f32(double x)\n"
+                               "{\n"
+                               "    const uint32_t nan_bits = 0x7fffffff;\n"
+                               "    float y = (float)x;\n"
+                               "    if (x != x)\n"
+                               "        memcpy(&y, &nan_bits, sizeof y);\n"
+                               "    return y;\n"
+                               "}\n\n";
 
 static const char text_f64[] =
     "static double exo_store_f64(double x)\n"
@@ -493,19 +494,18 @@ static const char text_pick[] =
     "    return (a > b) == larger ? a : b;\n"
     "}\n\n";
 
-static const char text_tf32[] =
-    "/* The low 13 bits of an f32 dropped. */\n"
-    "static double exo_tf32(double x)\n"
-    "{\n"
-    "    float f = (float)x;\n"
-    "    uint32_t bits;\n"
-    "    if (x != x)\n"
-    "        return x;\n"
-    "    memcpy(&bits, &f, sizeof bits);\n"
-    "    bits &= ~0x1fffu;\n"
-    "    memcpy(&f, &bits, sizeof f);\n"
-    "    return (double)f;\n"
-    "}\n\n";
+static const char text_tf32[] = "/* The low 13 bits of an f32 dropped. */\n"
+                                "static double exo_tf32(double x)\n"
+                                "{\n"
+                                "    float f = (float)x;\n"
+                                "    uint32_t bits;\n"
+                                "    if (x != x)\n"
+                                "        return x;\n"
+                                "    memcpy(&bits, &f, sizeof bits);\n"
+                                "    bits &= ~0x1fffu;\n"
+                                "    memcpy(&f, &bits, sizeof f);\n"
+                                "    return (double)f;\n"
+                                "}\n\n";
 
 static const char text_div[] =
     "/* Truncating; x / 0 is 0. */\n"
@@ -527,14 +527,16 @@ static void print_small(CPrinter *p, ScalarType t, StrBuf *out)
 {
     const ScalarInfo *i = scalar_info(t);
     if (p->scalars & SCALAR_decode)
-        strbuf_addf(out, "#define exo_load_%s(bits) \\\n"
-                         "    exo_decode(bits, %d, %d, %d, %s)\n",
+        strbuf_addf(out,
+                    "#define exo_load_%s(bits) \\\n"
+                    "    exo_decode(bits, %d, %d, %d, %s)\n",
                     i->name, i->exp_bits, i->man_bits, i->bias,
                     i->has_inf ? "true" : "false");
     if (p->scalars & SCALAR_encode)
-        strbuf_addf(out, "#define exo_store_%s(x) \\\n"
-                         "    ((%s)exo_encode(x, %d, %d, %d, 0x%llx, 0x%llx, "
-                         "%s))\n",
+        strbuf_addf(out,
+                    "#define exo_store_%s(x) \\\n"
+                    "    ((%s)exo_encode(x, %d, %d, %d, 0x%llx, 0x%llx, "
+                    "%s))\n",
                     i->name, i->c_type, i->exp_bits, i->man_bits, i->bias,
                     (unsigned long long)i->max_bits,
                     (unsigned long long)i->nan_bits,

@@ -42,12 +42,11 @@ static const char text_floordiv[] =
     "}\n"
     "\n";
 
-static const char text_mod[] =
-    "static int64_t exo_mod(int64_t a, int64_t b)\n"
-    "{\n"
-    "    return a % b + (a % b < 0 ? b : 0);\n"
-    "}\n"
-    "\n";
+static const char text_mod[] = "static int64_t exo_mod(int64_t a, int64_t b)\n"
+                               "{\n"
+                               "    return a % b + (a % b < 0 ? b : 0);\n"
+                               "}\n"
+                               "\n";
 
 static const char text_add[] =
     "static int64_t exo_add(bool *overflow, int64_t a, int64_t b)\n"

@@ -575,7 +575,8 @@ static const char text_sync[] =
     "\n";
 
 const CPiece c_driver_pieces[] = {
-    { NEED_driver, text_types }, { 0, NULL },
+    { NEED_driver, text_types },
+    { 0, NULL },
 };
 
 const CPiece c_context_pieces[] = {

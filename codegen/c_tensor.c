@@ -42,8 +42,8 @@ const char *c_offset(CPrinter *p, const Access *a)
     const CValue *base = c_value(p, a->base);
     const char *offset = base->offset;
     for (unsigned i = 0; i < a->rank; i++)
-        offset = c_plus(p, offset, c_times(p, c_index(p, a->dims[i].lo),
-                                           base->strides[i]));
+        offset = c_plus(
+            p, offset, c_times(p, c_index(p, a->dims[i].lo), base->strides[i]));
     return offset;
 }
 

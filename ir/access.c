@@ -51,8 +51,7 @@ const Access *access_compose(Module *m, const Access *a)
 static unsigned instr_flags(const Instr *in, const Op *op, unsigned i)
 {
     if (i >= (in ? in->n_params : 0))
-        return op_attr_int(op, "trailing", 0) ? ACC_SYNC
-                                              : ACC_READ | ACC_WRITE;
+        return op_attr_int(op, "trailing", 0) ? ACC_SYNC : ACC_READ | ACC_WRITE;
     return in->params[i].flags;
 }
 

@@ -231,8 +231,8 @@ static void clone_args(CloneMap *cm, const Block *from, Block *to)
     for (unsigned i = 0; i < from->n_args; i++) {
         const BlockArg *arg = &from->args[i];
         if (arg->value) {
-            Value *v = block_add_value(cm->to, to, arg->value->type,
-                                       arg->value->name);
+            Value *v =
+                block_add_value(cm->to, to, arg->value->type, arg->value->name);
             clone_value_facts(cm, arg->value, v);
             continue;
         }

@@ -207,11 +207,11 @@ const Diag *ctx_diags_since(const Ctx *ctx, CtxMark mark)
     return mark.last ? mark.last->next : ctx->first;
 }
 
-#define DIAG_BODY(sev)                                                      \
-    va_list ap;                                                             \
-    va_start(ap, fmt);                                                      \
-    Diag *d = diag_add(ctx, sev, loc, code, fmt, ap);                       \
-    va_end(ap);                                                             \
+#define DIAG_BODY(sev)                                \
+    va_list ap;                                       \
+    va_start(ap, fmt);                                \
+    Diag *d = diag_add(ctx, sev, loc, code, fmt, ap); \
+    va_end(ap);                                       \
     return d
 
 Diag *diag_error(Ctx *ctx, Loc loc, const char *code, const char *fmt, ...)
@@ -303,8 +303,9 @@ static void render_line(const Ctx *ctx, Loc loc, StrBuf *out)
     }
     strbuf_add(out, "  ");
     for (size_t i = at; i < n && text[i] != '\n' && i - at < WIDEST; i++)
-        strbuf_addc(out, text[i] == '\t' ? ' '
-                         : (unsigned char)text[i] < 32 ? '?' : text[i]);
+        strbuf_addc(out, text[i] == '\t'               ? ' '
+                         : (unsigned char)text[i] < 32 ? '?'
+                                                       : text[i]);
     strbuf_add(out, "\n");
     if (loc.col == 0 || loc.col > WIDEST)
         return;

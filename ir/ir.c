@@ -231,8 +231,10 @@ void op_set_attr(Module *m, Op *op, Attr attr)
 
 void op_set_param(Module *m, Op *op, const char *key, const Param *p)
 {
-    op_set_attr(m, op, (Attr){ .key = key, .kind = ATTR_param,
-                               .param = param_intern(m->ctx, 1, p) });
+    op_set_attr(m, op,
+                (Attr){ .key = key,
+                        .kind = ATTR_param,
+                        .param = param_intern(m->ctx, 1, p) });
 }
 
 void op_set_int(Module *m, Op *op, const char *key, int64_t v)

@@ -30,7 +30,12 @@ typedef struct Lib Lib; /* instruction, memory and unit entries: ir/lib.h */
 /* ---- literal parameters: of memories, units, instructions ---------------- */
 
 typedef enum ParamKind {
-    PARAM_none, PARAM_int, PARAM_float, PARAM_bool, PARAM_str, PARAM_type,
+    PARAM_none,
+    PARAM_int,
+    PARAM_float,
+    PARAM_bool,
+    PARAM_str,
+    PARAM_type,
     PARAM_tuple
 } ParamKind;
 
@@ -69,8 +74,8 @@ typedef enum TypeKind {
     TK_barrier, /* mem is the mechanism; par level */
     TK_map,     /* a tensor-map window: mem is Sm90_tensorMap(swizzle, box..) */
     TK_mbarrier, /* async: an array of mbarrier objects */
-    TK_ring,    /* async: slot and parity of a ring of `depth` */
-    TK_frag     /* async: a thread's n registers of elem; mem gives the map
+    TK_ring,     /* async: slot and parity of a ring of `depth` */
+    TK_frag      /* async: a thread's n registers of elem; mem gives the map
                    element -> (thread, slot), NULL for a plain array */
 } TypeKind;
 
@@ -110,15 +115,15 @@ void unitref_print(StrBuf *out, const UnitRef *u);
 /* Extents of a tensor, window, map or barrier: on its value. */
 struct Value {
     const Type *type;
-    const char *name; /* as written, or NULL: numbered by the printer */
-    Op *def;          /* the op whose result it is, or NULL */
-    Block *owner;     /* the block whose argument it is, or NULL */
-    unsigned index;   /* result or argument number */
-    unsigned id;      /* numbered in the module from 1 */
-    const Affine **shape;   /* type->rank extents */
-    int ring_dim;           /* -1: no managed ring dimension */
-    int64_t ring_depth;     /* of ring_dim */
-    Value *ring_guard;      /* .ring_guarded_by, or NULL */
+    const char *name;     /* as written, or NULL: numbered by the printer */
+    Op *def;              /* the op whose result it is, or NULL */
+    Block *owner;         /* the block whose argument it is, or NULL */
+    unsigned index;       /* result or argument number */
+    unsigned id;          /* numbered in the module from 1 */
+    const Affine **shape; /* type->rank extents */
+    int ring_dim;         /* -1: no managed ring dimension */
+    int64_t ring_depth;   /* of ring_dim */
+    Value *ring_guard;    /* .ring_guarded_by, or NULL */
 };
 
 /* ---- accesses ------------------------------------------------------------- */
@@ -153,7 +158,10 @@ typedef enum OpCode {
 } OpCode;
 
 typedef enum OperandKind {
-    OPND_value, OPND_access, OPND_index, OPND_cond
+    OPND_value,
+    OPND_access,
+    OPND_index,
+    OPND_cond
 } OperandKind;
 
 typedef struct Operand {
@@ -168,7 +176,9 @@ typedef struct Operand {
 
 typedef enum AttrKind {
     ATTR_param, /* any literal: int, bool, string, type, tuple */
-    ATTR_mem, ATTR_unit, ATTR_index,
+    ATTR_mem,
+    ATTR_unit,
+    ATTR_index,
     ATTR_indices /* a list of index expressions */
 } AttrKind;
 
@@ -309,13 +319,13 @@ Op *module_symbol(const Module *m, const char *name);
 /* ---- rows ------------------------------------------------------------------- */
 
 enum {
-    OPT_PURE = 1u << 0,     /* no effect: dead when its results are unused */
+    OPT_PURE = 1u << 0, /* no effect: dead when its results are unused */
     OPT_COMMUTES = 1u << 1,
-    OPT_STMT = 1u << 2,     /* a statement: has a sid */
+    OPT_STMT = 1u << 2, /* a statement: has a sid */
     OPT_TERMINATOR = 1u << 3,
-    OPT_SYNC = 1u << 4,     /* synchronises or is collective: never moved */
+    OPT_SYNC = 1u << 4,       /* synchronises or is collective: never moved */
     OPT_COLLECTIVE = 1u << 5, /* async: all lanes of the warp take part */
-    OPT_SYMBOL = 1u << 6    /* a top-level op with attribute `name` */
+    OPT_SYMBOL = 1u << 6      /* a top-level op with attribute `name` */
 };
 
 struct Sem;
@@ -346,7 +356,8 @@ static inline bool op_has(const Op *op, unsigned trait)
 /* ---- accesses of an op -------------------------------------------------------- */
 
 enum {
-    ACC_READ = 1u << 0, ACC_WRITE = 1u << 1,
+    ACC_READ = 1u << 0,
+    ACC_WRITE = 1u << 1,
     ACC_REDUCE = 1u << 2, /* reads and writes, commuting with its like */
     ACC_SYNC = 1u << 3    /* a barrier, not data */
 };

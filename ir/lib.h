@@ -27,8 +27,12 @@ typedef enum MemFamily {
 } MemFamily;
 
 typedef enum BarrierKind {
-    BARRIER_none, BARRIER_mbarrier, BARRIER_cp_async_group,
-    BARRIER_bulk_group, BARRIER_wgmma_group, BARRIER_cluster
+    BARRIER_none,
+    BARRIER_mbarrier,
+    BARRIER_cp_async_group,
+    BARRIER_bulk_group,
+    BARRIER_wgmma_group,
+    BARRIER_cluster
 } BarrierKind;
 
 /* A memory with its parameters fixed. */
@@ -50,7 +54,7 @@ typedef struct Mem {
     const Affine *map_thread, *map_slot;
     int64_t n_slots; /* by thread, for the packed part */
     ScalarType elems[12];
-    unsigned n_elems; /* 0: any element type */
+    unsigned n_elems;        /* 0: any element type */
     const char *qual_family; /* row of reference 4.5: "ram", "rmem", .. */
     BarrierKind barrier;
     int64_t pre_arrive; /* CudaMbarrierPreArrive(n) */
@@ -117,13 +121,13 @@ uint32_t qual_family_mask(const char *family);
 /* One runtime parameter of an instance. */
 typedef struct InstrParam {
     const char *name;
-    bool is_index;     /* a control value: VarId in the body */
+    bool is_index; /* a control value: VarId in the body */
     ScalarType elem;
     unsigned rank;
-    const int64_t *shape;  /* template sizes put in; -1: depends on runtime */
-    const MemRef *mem;     /* what the actual's memory must be (a subtype of) */
-    unsigned flags;        /* ACC_READ, ACC_WRITE, ACC_REDUCE: from the body */
-    bool write_only;       /* every element written before any read */
+    const int64_t *shape; /* template sizes put in; -1: depends on runtime */
+    const MemRef *mem;    /* what the actual's memory must be (a subtype of) */
+    unsigned flags;       /* ACC_READ, ACC_WRITE, ACC_REDUCE: from the body */
+    bool write_only;      /* every element written before any read */
     bool out_of_order, allow_out_of_bounds;
     unsigned n_distributed; /* leading interval dims spread over threads: */
     const UnitRef *const *distributed_units;
@@ -153,13 +157,13 @@ typedef struct Instr {
     Module *module; /* holds body; shared by all instances of a Lib */
     Op *body;       /* ctl.proc, closed: template parameters are constants */
     const UnitRef *unit;
-    const char *timeline; /* "cuda_in_order_instr", .. */
+    const char *timeline;             /* "cuda_in_order_instr", .. */
     const MemRef *trailing_mechanism; /* NULL: takes no trailing barrier */
     unsigned n_trailing_units;
     const UnitRef *const *trailing_units;
     const char *hook; /* lowering hook, or NULL when ptx says it all */
     unsigned n_ptx;
-    const Ptx *ptx; /* first whose condition and target hold is used */
+    const Ptx *ptx;    /* first whose condition and target hold is used */
     const char *scope; /* "cuda" or "cpu": where it may be called */
 } Instr;
 
@@ -186,7 +190,8 @@ bool lib_load_text(Lib *lib, uint32_t file, bool override);
 Ctx *lib_ctx(Lib *lib);
 Module *lib_module(Lib *lib);
 /* All entries' names by kind ("instr", "memory", "unit"), for listings. */
-void lib_list(const Lib *lib, void (*fn)(const char *kind, const char *name,
-                                         void *user), void *user);
+void lib_list(const Lib *lib,
+              void (*fn)(const char *kind, const char *name, void *user),
+              void *user);
 
 #endif

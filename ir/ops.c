@@ -4,7 +4,8 @@
 #include <string.h>
 
 static const OpInfo op_table[OP_count] = {
-#define OP(d, n, ...) [OP_##d##_##n] = { .dialect = #d, .name = #n, __VA_ARGS__ },
+#define OP(d, n, ...) \
+    [OP_##d##_##n] = { .dialect = #d, .name = #n, __VA_ARGS__ },
 #include "ir/ops.def"
 #undef OP
 };

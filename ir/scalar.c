@@ -25,12 +25,14 @@ static const ScalarInfo scalar_table[TY_COUNT] = {
 #undef SCALAR
 };
 
-const ScalarInfo *scalar_info(ScalarType type) {
+const ScalarInfo *scalar_info(ScalarType type)
+{
     bool known = (unsigned)type < TY_COUNT;
     return &scalar_table[known ? type : TY_none];
 }
 
-ScalarType scalar_type_from_name(const char *name, size_t len) {
+ScalarType scalar_type_from_name(const char *name, size_t len)
+{
     for (int t = TY_none + 1; t < TY_COUNT; t++) {
         const char *row = scalar_table[t].name;
         if (strlen(row) == len && memcmp(row, name, len) == 0)
@@ -39,33 +41,40 @@ ScalarType scalar_type_from_name(const char *name, size_t len) {
     return TY_none;
 }
 
-const char *scalar_type_name(ScalarType type) {
+const char *scalar_type_name(ScalarType type)
+{
     return scalar_info(type)->name;
 }
 
-int scalar_type_bytes(ScalarType type) {
+int scalar_type_bytes(ScalarType type)
+{
     return scalar_info(type)->bytes;
 }
 
-bool scalar_type_is_float(ScalarType type) {
+bool scalar_type_is_float(ScalarType type)
+{
     return scalar_info(type)->kind == SK_FLOAT;
 }
 
-bool scalar_type_is_int(ScalarType type) {
+bool scalar_type_is_int(ScalarType type)
+{
     ScalarKind kind = scalar_info(type)->kind;
     return kind == SK_SINT || kind == SK_UINT;
 }
 
-bool scalar_type_is_control(ScalarType type) {
+bool scalar_type_is_control(ScalarType type)
+{
     return scalar_info(type)->kind == SK_CONTROL;
 }
 
-bool scalar_type_is_data(ScalarType type) {
+bool scalar_type_is_data(ScalarType type)
+{
     ScalarKind kind = scalar_info(type)->kind;
     return kind != SK_NONE && kind != SK_CONTROL;
 }
 
-uint64_t scalar_load_bits(ScalarType type, const void *bits) {
+uint64_t scalar_load_bits(ScalarType type, const void *bits)
+{
     const unsigned char *p = bits;
     uint64_t v = 0;
     for (int i = scalar_info(type)->bytes; i-- > 0;)
@@ -73,27 +82,31 @@ uint64_t scalar_load_bits(ScalarType type, const void *bits) {
     return v;
 }
 
-void scalar_store_bits(ScalarType type, uint64_t value, void *bits) {
+void scalar_store_bits(ScalarType type, uint64_t value, void *bits)
+{
     unsigned char *p = bits;
     int n = scalar_info(type)->bytes;
     for (int i = 0; i < n; i++, value >>= 8)
         p[i] = (unsigned char)value;
 }
 
-static uint64_t double_bits(double x) {
+static uint64_t double_bits(double x)
+{
     uint64_t u;
     memcpy(&u, &x, sizeof u);
     return u;
 }
 
-static double double_from_bits(uint64_t u) {
+static double double_from_bits(uint64_t u)
+{
     double x;
     memcpy(&x, &u, sizeof x);
     return x;
 }
 
 /* Number of zero bits above the highest one; x is not zero. */
-static int leading_zeros(uint64_t x) {
+static int leading_zeros(uint64_t x)
+{
     int n = 0;
     for (int step = 32; step > 0; step /= 2)
         if (x >> (64 - step) == 0) {
@@ -104,7 +117,8 @@ static int leading_zeros(uint64_t x) {
 }
 
 /* x divided by 2^shift, to nearest with ties to even; 0 < shift. */
-static uint64_t shift_right_rne(uint64_t x, int shift) {
+static uint64_t shift_right_rne(uint64_t x, int shift)
+{
     if (shift > 64)
         return 0;
     uint64_t quotient = shift == 64 ? 0 : x >> shift;
@@ -115,7 +129,8 @@ static uint64_t shift_right_rne(uint64_t x, int shift) {
 }
 
 /* Exponent and mantissa fields of sig * 2^exp in the type, sig not zero. */
-static uint64_t round_magnitude(const ScalarInfo *t, uint64_t sig, int exp) {
+static uint64_t round_magnitude(const ScalarInfo *t, uint64_t sig, int exp)
+{
     int zeros = leading_zeros(sig);
     int top = exp + 63 - zeros;
     int lowest = 1 - t->bias;
@@ -130,7 +145,8 @@ static uint64_t round_magnitude(const ScalarInfo *t, uint64_t sig, int exp) {
 }
 
 /* The power of two at or above sig * 2^exp, clamped, as e8m0 bits. */
-static uint64_t round_up_e8m0(const ScalarInfo *t, uint64_t sig, int exp) {
+static uint64_t round_up_e8m0(const ScalarInfo *t, uint64_t sig, int exp)
+{
     int zeros = leading_zeros(sig);
     int top = exp + 63 - zeros;
     bool exact = sig << zeros << 1 == 0;
@@ -142,7 +158,8 @@ static uint64_t round_up_e8m0(const ScalarInfo *t, uint64_t sig, int exp) {
 
 /* Bits of the number (-1)^negative * sig * 2^exp in a float type. */
 static uint64_t encode_exact(const ScalarInfo *t, bool negative, uint64_t sig,
-                             int exp) {
+                             int exp)
+{
     if (!t->has_sign)
         return sig == 0 ? 0 : round_up_e8m0(t, sig, exp);
     uint64_t bits = sig == 0 ? 0 : round_magnitude(t, sig, exp);
@@ -150,7 +167,8 @@ static uint64_t encode_exact(const ScalarInfo *t, bool negative, uint64_t sig,
 }
 
 /* Bits of infinity, or of what stands for it where there is none. */
-static uint64_t encode_infinity(const ScalarInfo *t, bool negative) {
+static uint64_t encode_infinity(const ScalarInfo *t, bool negative)
+{
     uint64_t bits = t->max_bits + (t->saturates ? 0 : 1);
     if (negative && t->has_sign)
         bits |= (uint64_t)1 << (t->exp_bits + t->man_bits);
@@ -158,7 +176,8 @@ static uint64_t encode_infinity(const ScalarInfo *t, bool negative) {
 }
 
 /* Bits of a double in a float type. */
-static uint64_t encode_float(const ScalarInfo *t, double value) {
+static uint64_t encode_float(const ScalarInfo *t, double value)
+{
     uint64_t u = double_bits(value);
     bool negative = u >> 63;
     int field = (int)(u >> 52 & 0x7ff);
@@ -171,12 +190,14 @@ static uint64_t encode_float(const ScalarInfo *t, double value) {
 }
 
 /* 2^n for -1022 <= n <= 1023. */
-static double power_of_two(int n) {
+static double power_of_two(int n)
+{
     return double_from_bits((uint64_t)(n + 1023) << 52);
 }
 
 /* The value of bits of a float type of at most 32 bits. */
-static double decode_float(const ScalarInfo *t, uint64_t bits) {
+static double decode_float(const ScalarInfo *t, uint64_t bits)
+{
     uint64_t all = ((uint64_t)1 << (t->exp_bits + t->man_bits)) - 1;
     uint64_t magnitude = bits & all;
     uint64_t sign = bits & ~all ? (uint64_t)1 << 63 : 0;
@@ -196,7 +217,8 @@ static double decode_float(const ScalarInfo *t, uint64_t bits) {
                             man << (52 - t->man_bits));
 }
 
-double scalar_decode(ScalarType type, const void *bits) {
+double scalar_decode(ScalarType type, const void *bits)
+{
     const ScalarInfo *t = scalar_info(type);
     if (t->kind == SK_NONE || t->kind == SK_GENERIC)
         return NAN;
@@ -207,20 +229,23 @@ double scalar_decode(ScalarType type, const void *bits) {
 }
 
 /* Lowest and highest value of an integer or control type. */
-static int64_t int_lowest(const ScalarInfo *t) {
+static int64_t int_lowest(const ScalarInfo *t)
+{
     if (t->kind == SK_UINT || t->bytes == 0)
         return 0;
     return t->bytes == 8 ? INT64_MIN : -((int64_t)1 << (8 * t->bytes - 1));
 }
 
-static int64_t int_highest(const ScalarInfo *t) {
+static int64_t int_highest(const ScalarInfo *t)
+{
     if (t->kind == SK_UINT)
         return ((int64_t)1 << (8 * t->bytes)) - 1;
     return -(int_lowest(t) + 1);
 }
 
 /* Towards zero, clamped to the type's range, NaN to 0. */
-static int64_t int_from_double(double value, int64_t lowest, int64_t highest) {
+static int64_t int_from_double(double value, int64_t lowest, int64_t highest)
+{
     if (value != value)
         return 0;
     if (value <= (double)lowest)
@@ -230,7 +255,8 @@ static int64_t int_from_double(double value, int64_t lowest, int64_t highest) {
     return (int64_t)value;
 }
 
-void scalar_encode(ScalarType type, double value, void *bits) {
+void scalar_encode(ScalarType type, double value, void *bits)
+{
     const ScalarInfo *t = scalar_info(type);
     if (t->kind == SK_NONE || t->kind == SK_GENERIC)
         return;
@@ -243,7 +269,8 @@ void scalar_encode(ScalarType type, double value, void *bits) {
             type, int_from_double(value, int_lowest(t), int_highest(t)), bits);
 }
 
-int64_t scalar_decode_int(ScalarType type, const void *bits) {
+int64_t scalar_decode_int(ScalarType type, const void *bits)
+{
     const ScalarInfo *t = scalar_info(type);
     if (t->kind == SK_NONE || t->kind == SK_GENERIC)
         return 0;
@@ -252,7 +279,8 @@ int64_t scalar_decode_int(ScalarType type, const void *bits) {
     return scalar_wrap(type, (int64_t)scalar_load_bits(type, bits));
 }
 
-void scalar_encode_int(ScalarType type, int64_t value, void *bits) {
+void scalar_encode_int(ScalarType type, int64_t value, void *bits)
+{
     const ScalarInfo *t = scalar_info(type);
     uint64_t raw = (uint64_t)scalar_wrap(type, value);
     if (t->kind == SK_FLOAT) {
@@ -262,13 +290,15 @@ void scalar_encode_int(ScalarType type, int64_t value, void *bits) {
     scalar_store_bits(type, raw, bits);
 }
 
-double scalar_round(ScalarType type, double value) {
+double scalar_round(ScalarType type, double value)
+{
     unsigned char bits[8];
     scalar_encode(type, value, bits);
     return scalar_decode(type, bits);
 }
 
-int64_t scalar_wrap(ScalarType type, int64_t value) {
+int64_t scalar_wrap(ScalarType type, int64_t value)
+{
     const ScalarInfo *t = scalar_info(type);
     if (type == TY_bool)
         return value != 0;
@@ -283,7 +313,8 @@ int64_t scalar_wrap(ScalarType type, int64_t value) {
 /* x + y rounded to odd: the exact sum where it is a double, else the one of
  * its two neighbours that has an odd last digit. The error of the rounded sum
  * is found by Knuth's two-sum. */
-static double add_to_odd(double x, double y) {
+static double add_to_odd(double x, double y)
+{
     double sum = x + y;
     double y_part = sum - x;
     double x_part = sum - y_part;
@@ -295,7 +326,8 @@ static double add_to_odd(double x, double y) {
     return double_from_bits(away_from_zero ? u + 1 : u - 1);
 }
 
-double scalar_fma(ScalarType type, double a, double b, double c) {
+double scalar_fma(ScalarType type, double a, double b, double c)
+{
     const ScalarInfo *t = scalar_info(type);
     if (type == TY_f64)
         return scalar_round(type, fma(a, b, c));
@@ -309,13 +341,15 @@ double scalar_fma(ScalarType type, double a, double b, double c) {
     return (double)scalar_wrap(type, (int64_t)(x * y + z));
 }
 
-bool scalar_is_poison(ScalarType type, const void *bits) {
+bool scalar_is_poison(ScalarType type, const void *bits)
+{
     const ScalarInfo *t = scalar_info(type);
     return t->poison_bits != 0 &&
            scalar_load_bits(type, bits) == t->poison_bits;
 }
 
-float scalar_tf32_rna(float x) {
+float scalar_tf32_rna(float x)
+{
     uint32_t u = scalar_f32_bits(x);
     uint32_t magnitude = u & 0x7fffffffu;
     if (magnitude > 0x7f800000u)
@@ -325,7 +359,8 @@ float scalar_tf32_rna(float x) {
     return scalar_f32_from_bits((u + 0x1000u) & ~0x1fffu);
 }
 
-float scalar_tf32_truncate(float x) {
+float scalar_tf32_truncate(float x)
+{
     uint32_t u = scalar_f32_bits(x);
     if ((u & 0x7fffffffu) > 0x7f800000u)
         return scalar_f32_from_bits(0x7fffffffu);

@@ -138,26 +138,30 @@ float scalar_tf32_rna(float x);
 float scalar_tf32_truncate(float x);
 
 /* Bits of a f32. */
-static inline uint32_t scalar_f32_bits(float x) {
+static inline uint32_t scalar_f32_bits(float x)
+{
     uint32_t u;
     memcpy(&u, &x, sizeof u);
     return u;
 }
 
 /* The f32 with these bits. */
-static inline float scalar_f32_from_bits(uint32_t u) {
+static inline float scalar_f32_from_bits(uint32_t u)
+{
     float x;
     memcpy(&x, &u, sizeof x);
     return x;
 }
 
 /* Fast path: bf16 bits to f32, the same value as scalar_decode. */
-static inline float scalar_bf16_to_f32(uint16_t bits) {
+static inline float scalar_bf16_to_f32(uint16_t bits)
+{
     return scalar_f32_from_bits((uint32_t)bits << 16);
 }
 
 /* Fast path: f32 to bf16 bits, the same bits as scalar_encode. */
-static inline uint16_t scalar_bf16_from_f32(float x) {
+static inline uint16_t scalar_bf16_from_f32(float x)
+{
     uint32_t u = scalar_f32_bits(x);
     if ((u & 0x7fffffffu) > 0x7f800000u)
         return 0x7fff;
@@ -167,7 +171,8 @@ static inline uint16_t scalar_bf16_from_f32(float x) {
 /* Fast path: f16 bits to f32, the same value as scalar_decode. Shifts the
  * fields into place and mends the exponent by an exact multiplication with
  * 2^112, which also normalises subnormals. */
-static inline float scalar_f16_to_f32(uint16_t bits) {
+static inline float scalar_f16_to_f32(uint16_t bits)
+{
     uint32_t sign = (uint32_t)(bits & 0x8000u) << 16;
     uint32_t rest = (uint32_t)(bits & 0x7fffu) << 13;
     if (rest >= 0x0f800000u)

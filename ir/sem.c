@@ -30,11 +30,11 @@ static SemVal sem_select(Sem *s, ScalarType t, SemVal x, SemVal bound,
     return P(choose, below, then, otherwise);
 }
 
-#define ARITH(name, meaning, ...)                                           \
-    static SemVal meaning_##name(Sem *s, ScalarType t, const SemVal *v)     \
-    {                                                                       \
-        (void)s, (void)t, (void)v;                                          \
-        meaning;                                                            \
+#define ARITH(name, meaning, ...)                                       \
+    static SemVal meaning_##name(Sem *s, ScalarType t, const SemVal *v) \
+    {                                                                   \
+        (void)s, (void)t, (void)v;                                      \
+        meaning;                                                        \
     }
 #include "ir/arith.def"
 #undef ARITH
@@ -42,8 +42,8 @@ static SemVal sem_select(Sem *s, ScalarType t, SemVal x, SemVal bound,
 SemVal sem_apply(Sem *s, OpCode op, ScalarType t, const SemVal *operands)
 {
     switch ((int)op) {
-#define ARITH(name, meaning, ...)                                           \
-    case OP_arith_##name:                                                   \
+#define ARITH(name, meaning, ...) \
+    case OP_arith_##name:         \
         return meaning_##name(s, t, operands);
 #include "ir/arith.def"
 #undef ARITH

@@ -46,17 +46,17 @@ size_t arena_bytes(const Arena *a);
 #define ARENA_ARRAY(a, T, n) ((T *)arena_alloc((a), (size_t)(n) * sizeof(T)))
 
 /* A vector in an arena: growing leaves the old storage to the arena. */
-#define VEC(T)                                                              \
-    struct {                                                                \
-        T *data;                                                            \
-        size_t len, cap;                                                    \
+#define VEC(T)           \
+    struct {             \
+        T *data;         \
+        size_t len, cap; \
     }
-#define VEC_PUSH(a, v, x)                                                   \
-    do {                                                                    \
-        if ((v)->len == (v)->cap)                                           \
-            (v)->data = vec_grow((a), (v)->data, &(v)->cap, (v)->len,       \
-                                 sizeof *(v)->data);                        \
-        (v)->data[(v)->len++] = (x);                                        \
+#define VEC_PUSH(a, v, x)                                             \
+    do {                                                              \
+        if ((v)->len == (v)->cap)                                     \
+            (v)->data = vec_grow((a), (v)->data, &(v)->cap, (v)->len, \
+                                 sizeof *(v)->data);                  \
+        (v)->data[(v)->len++] = (x);                                  \
     } while (0)
 void *vec_grow(Arena *a, void *data, size_t *cap, size_t len, size_t elem);
 

@@ -90,19 +90,19 @@ static double value_tf32(double a)
     return (double)scalar_tf32_truncate((float)a);
 }
 
-#define UNARY(name, expr)                                                   \
-    static SemVal prim_##name(Sem *s, ScalarType t, const SemVal *v)        \
-    {                                                                       \
-        (void)s, (void)t;                                                   \
-        double a = v[0].f;                                                  \
-        return (SemVal){ .f = (expr) };                                     \
+#define UNARY(name, expr)                                            \
+    static SemVal prim_##name(Sem *s, ScalarType t, const SemVal *v) \
+    {                                                                \
+        (void)s, (void)t;                                            \
+        double a = v[0].f;                                           \
+        return (SemVal){ .f = (expr) };                              \
     }
-#define BINARY(name, expr)                                                  \
-    static SemVal prim_##name(Sem *s, ScalarType t, const SemVal *v)        \
-    {                                                                       \
-        (void)s, (void)t;                                                   \
-        double a = v[0].f, b = v[1].f;                                      \
-        return (SemVal){ .f = (expr) };                                     \
+#define BINARY(name, expr)                                           \
+    static SemVal prim_##name(Sem *s, ScalarType t, const SemVal *v) \
+    {                                                                \
+        (void)s, (void)t;                                            \
+        double a = v[0].f, b = v[1].f;                               \
+        return (SemVal){ .f = (expr) };                              \
     }
 
 BINARY(add, value_add(t, a, b))

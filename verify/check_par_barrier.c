@@ -78,7 +78,8 @@ static void check_same_multicast(ParCheck *c, const Op *op, const Op *first,
 {
     uint64_t *a, *b;
     unsigned n = multicast_pattern(c, op, &a);
-    if (n != multicast_pattern(c, first, &b) || memcmp(a, b, n * sizeof *a) != 0)
+    if (n != multicast_pattern(c, first, &b) ||
+        memcmp(a, b, n * sizeof *a) != 0)
         report_pair(
             c, op, first,
             arena_printf(c->m->arena,

@@ -253,11 +253,10 @@ static char *device_range(CUdeviceptr ptr, size_t bytes)
 #define CUDA_OPTIONAL CUDA_FUNCTION
 #include "runtime/cuda_functions.def"
 /* What printed C calls and the runtime does not. */
-CUDA_FUNCTION(CtxGetCurrent, "cuCtxGetCurrent", (CUcontext *context))
-CUDA_FUNCTION(CtxGetDevice, "cuCtxGetDevice", (CUdevice *device))
+CUDA_FUNCTION(CtxGetCurrent, "cuCtxGetCurrent", (CUcontext * context))
+CUDA_FUNCTION(CtxGetDevice, "cuCtxGetDevice", (CUdevice * device))
 CUDA_FUNCTION(MemcpyHtoDAsync, "cuMemcpyHtoDAsync_v2",
-              (CUdeviceptr to, const void *from, size_t bytes,
-               CUstream stream))
+              (CUdeviceptr to, const void *from, size_t bytes, CUstream stream))
 CUDA_FUNCTION(MemcpyDtoHAsync, "cuMemcpyDtoHAsync_v2",
               (void *to, CUdeviceptr from, size_t bytes, CUstream stream))
 #undef CUDA_FUNCTION

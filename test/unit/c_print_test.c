@@ -31,14 +31,13 @@ typedef struct Printed {
 
 static void print_module(Printed *p, const char *stem, unsigned n_images)
 {
-    COptions opt = { .stem = stem, .arch = "sm_90a", .n_images = n_images,
-                     .images = &image };
-    p->ok = p->m &&
-            c_print_library(p->ctx, p->m, &opt, &p->header, &p->source);
+    COptions opt = {
+        .stem = stem, .arch = "sm_90a", .n_images = n_images, .images = &image
+    };
+    p->ok = p->m && c_print_library(p->ctx, p->m, &opt, &p->header, &p->source);
 }
 
-static Printed print_text(const char *stem, const char *text,
-                          unsigned n_images)
+static Printed print_text(const char *stem, const char *text, unsigned n_images)
 {
     Printed p = { .ctx = ctx_new() };
     Lib *lib = lib_new(p.ctx);
@@ -102,12 +101,12 @@ static void *load(const Printed *p, const char *stem)
 }
 
 /* The function of that name; `type` is a pointer to function. */
-#define FUNCTION(type, var, library, name)                  \
-    type var;                                               \
-    do {                                                    \
-        void *symbol_ = dlsym((library), (name));           \
-        cr_assert(symbol_, "no symbol %s", (name));         \
-        memcpy(&var, &symbol_, sizeof var);                 \
+#define FUNCTION(type, var, library, name)          \
+    type var;                                       \
+    do {                                            \
+        void *symbol_ = dlsym((library), (name));   \
+        cr_assert(symbol_, "no symbol %s", (name)); \
+        memcpy(&var, &symbol_, sizeof var);         \
     } while (0)
 
 typedef const char *StringFn(void);
@@ -132,11 +131,11 @@ Test(c_print, prints_a_launch)
     char text[2048];
     snprintf(text, sizeof text,
              "%shost.proc @p(%%n: size, %%x: tensor<f32, CudaGmemLinear>[%%n])"
-             " {\n  host.launch @k(%%n, %%x[0 +: %%n])\n}\n", kernel);
+             " {\n  host.launch @k(%%n, %%x[0 +: %%n])\n}\n",
+             kernel);
     Printed p = print_text("p", text, 1);
     cr_assert(p.ok, "%s", diagnostics(&p));
-    expect_in(&p.header,
-              "int p(int64_t n, const void *x, void *stream);");
+    expect_in(&p.header, "int p(int64_t n, const void *x, void *stream);");
     expect_in(&p.header, "const char *p_last_error(void);");
     expect_in(&p.source, "exo_launch(call, 0, n, exo_params)");
     expect_in(&p.source, "{\"k\", 0, 64, 1, 0},");
@@ -150,12 +149,12 @@ Test(c_print, names_are_those_of_c)
         "proc @exp(%class: size, %stream: index, %int: tensor<f32, DRAM>["
         "%class], %i: tensor<i8, DRAM>[%class]) {\n"
         "  ctl.for %new in [0, %class) {\n    ctl.pass\n  }\n}\n"
-        "proc @my_lib(%n: size) {\n  ctl.assert %n >= 4\n}\n", 0);
+        "proc @my_lib(%n: size) {\n  ctl.assert %n >= 4\n}\n",
+        0);
     cr_assert(p.ok, "%s", diagnostics(&p));
     expect_in(&p.header, "#include <stdint.h>");
-    expect_in(&p.header,
-              "int my_lib_exp(int64_t class_1, int64_t stream, "
-              "const float *int_1, const int8_t *i);");
+    expect_in(&p.header, "int my_lib_exp(int64_t class_1, int64_t stream, "
+                         "const float *int_1, const int8_t *i);");
     expect_in(&p.header, "int my_lib(int64_t n);");
     expect_in(&p.source, "#include \"my-lib.h\"");
     expect_in(&p.source, "for (int64_t new_1 = 0; new_1 < class_1; new_1++)");
@@ -203,7 +202,8 @@ Test(c_print, refuses_a_kernel_without_image)
     char text[2048];
     snprintf(text, sizeof text,
              "%shost.proc @p(%%n: size, %%x: tensor<f32, CudaGmemLinear>[%%n])"
-             " {\n  host.launch @k(%%n, %%x[0 +: %%n])\n}\n", kernel);
+             " {\n  host.launch @k(%%n, %%x[0 +: %%n])\n}\n",
+             kernel);
     Printed p = print_text("p", text, 0);
     cr_expect(!p.ok);
     cr_expect(strstr(diagnostics(&p), "no PTX or cubin was given"));
@@ -237,8 +237,8 @@ static const Affine *random_index(Maker *k, const VarId *v, uint64_t *state,
                                   int depth)
 {
     ExprCtx *x = k->m->exprs;
-    int64_t kind = depth == 0 ? random_int(state, 0, 1)
-                              : random_int(state, 0, 6);
+    int64_t kind =
+        depth == 0 ? random_int(state, 0, 1) : random_int(state, 0, 6);
     if (kind == 0)
         return mk_c(k, random_int(state, -20, 20));
     if (kind == 1)
@@ -359,13 +359,10 @@ Test(c_print, conditions_hold_where_their_evaluation_says)
 /* ---- scalars -------------------------------------------------------- */
 
 static const ScalarType data_types[] = {
-    TY_f16, TY_bf16, TY_f32, TY_f64, TY_i8, TY_i32,
+    TY_f16, TY_bf16, TY_f32,  TY_f64,  TY_i8,   TY_i32,
     TY_ui8, TY_ui16, TY_e4m3, TY_e5m2, TY_e8m0,
 };
-enum {
-    N_TYPES = sizeof data_types / sizeof *data_types,
-    N_INPUTS = 65536
-};
+enum { N_TYPES = sizeof data_types / sizeof *data_types, N_INPUTS = 65536 };
 
 static const char *const two_operand_ops[] = {
     "add", "sub", "mul", "div", "fmaxf", "fminf",
@@ -384,7 +381,8 @@ static void scalar_procs(StrBuf *out)
                         "proc @%s_to_%s(%%n: size, %%x: tensor<%s, DRAM>[%%n], "
                         "%%y: tensor<%s, DRAM>[%%n]) {\n"
                         "  ctl.for %%i in [0, %%n) {\n"
-                        "    %%0 = mem.load %%x[%%i]\n", t, u, t, u);
+                        "    %%0 = mem.load %%x[%%i]\n",
+                        t, u, t, u);
             if (i != j)
                 strbuf_addf(out, "    %%1 = arith.cast %%0 : %s\n", u);
             strbuf_addf(out, "    mem.store %%y[%%i], %%%d\n  }\n}\n", i != j);
@@ -397,10 +395,13 @@ static void scalar_procs(StrBuf *out)
                         "DRAM>[%%n]) {\n"
                         "  ctl.for %%i in [0, %%n) {\n"
                         "    %%0 = mem.load %%a[%%i]\n"
-                        "    %%1 = mem.load %%b[%%i]\n", t, op, t, t, t);
+                        "    %%1 = mem.load %%b[%%i]\n",
+                        t, op, t, t, t);
             if (j < N_OPS)
-                strbuf_addf(out, "    %%2 = arith.%s %%0, %%1\n"
-                                 "    mem.store %%y[%%i], %%2\n", op);
+                strbuf_addf(out,
+                            "    %%2 = arith.%s %%0, %%1\n"
+                            "    mem.store %%y[%%i], %%2\n",
+                            op);
             else
                 strbuf_addf(out, "    mem.reduce %%y[%%i], %%0, %%1\n");
             strbuf_add(out, "  }\n}\n");
@@ -436,8 +437,8 @@ static bool expect_element(const char *what, ScalarType t, const void *base,
                            unsigned i, double value)
 {
     unsigned char bits[8] = { 0 };
-    const char *at = (const char *)base +
-                     (size_t)i * (size_t)scalar_type_bytes(t);
+    const char *at =
+        (const char *)base + (size_t)i * (size_t)scalar_type_bytes(t);
     if (scalar_type_is_int(t))
         scalar_encode_int(t, (int64_t)value, bits);
     else
@@ -462,8 +463,8 @@ static void check_cast(void *library, ScalarType from, ScalarType to)
     bool same = true;
     for (unsigned i = 0; i < N_INPUTS && same; i++) {
         double x = element(from, buffers[0], i);
-        same = expect_element(name, to, buffers[1], i,
-                              value_convert(to, from, x));
+        same =
+            expect_element(name, to, buffers[1], i, value_convert(to, from, x));
     }
 }
 
@@ -561,8 +562,8 @@ typedef void ParamsFn(const size_t *sizes, int count);
 /* The test driver, with the context of device 0 current. */
 static void *open_driver(void)
 {
-    void *driver = dlopen(EXO_BINARY_DIR "/test/stub/libcuda.so.1",
-                          RTLD_NOW | RTLD_LOCAL);
+    void *driver =
+        dlopen(EXO_BINARY_DIR "/test/stub/libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     void *context = NULL;
     cr_assert(driver, "%s", dlerror());
     FUNCTION(InitFn *, init, driver, "cuInit");
@@ -657,9 +658,9 @@ Test(c_print, calls_pass_windows_and_scalars)
     cr_assert_eq(fn(2, x[0][0], &start), 0);
     for (int i = 0; i < 6; i++)
         for (int j = 0; j < 4; j++)
-            cr_expect_eq(x[1][i][j], j == 1 && (i == 3 || i == 4)
-                                         ? (float)(i + 8)
-                                         : 0.0f, "%d %d", i, j);
+            cr_expect_eq(x[1][i][j],
+                         j == 1 && (i == 3 || i == 4) ? (float)(i + 8) : 0.0f,
+                         "%d %d", i, j);
     cr_expect_eq(x[0][0][0], 12.0f);
     expect_in(&p.header, "int c_fill(int64_t m, bool up, int64_t from, "
                          "float *w, int64_t w_stride0, float *sum);");

@@ -23,20 +23,23 @@ static const Format formats[] = {
 };
 enum { FORMAT_COUNT = sizeof formats / sizeof formats[0] };
 
-static unsigned encode(ScalarType type, double value) {
+static unsigned encode(ScalarType type, double value)
+{
     unsigned char bits[8] = { 0 };
     scalar_encode(type, value, bits);
     return (unsigned)scalar_load_bits(type, bits);
 }
 
-static double decode(ScalarType type, uint64_t raw) {
+static double decode(ScalarType type, uint64_t raw)
+{
     unsigned char bits[8];
     scalar_store_bits(type, raw, bits);
     return scalar_decode(type, bits);
 }
 
 /* Value of a magnitude; the caller has excluded infinity and NaN. */
-static double reference_decode(const Format *f, unsigned magnitude) {
+static double reference_decode(const Format *f, unsigned magnitude)
+{
     int bias = (1 << (f->exp_bits - 1)) - 1;
     int field = (int)(magnitude >> f->man_bits);
     unsigned man = magnitude & ((1u << f->man_bits) - 1);
@@ -46,7 +49,8 @@ static double reference_decode(const Format *f, unsigned magnitude) {
 }
 
 /* Magnitude nearest to x >= 0 by walking up the values. */
-static unsigned reference_encode(const Format *f, double x) {
+static unsigned reference_encode(const Format *f, double x)
+{
     for (unsigned m = 0; m < f->max; m++) {
         double low = reference_decode(f, m);
         double high = reference_decode(f, m + 1);
@@ -59,7 +63,8 @@ static unsigned reference_encode(const Format *f, double x) {
     return x < last + (last - before) / 2 ? f->max : f->overflow;
 }
 
-Test(scalar, names_round_trip_and_others_are_refused) {
+Test(scalar, names_round_trip_and_others_are_refused)
+{
     for (int t = TY_none + 1; t < TY_COUNT; t++) {
         const char *name = scalar_type_name((ScalarType)t);
         cr_assert_eq(scalar_type_from_name(name, strlen(name)), (ScalarType)t);
@@ -71,7 +76,8 @@ Test(scalar, names_round_trip_and_others_are_refused) {
     cr_assert_eq(scalar_type_from_name("none", 4), TY_none);
 }
 
-Test(scalar, rows_are_complete) {
+Test(scalar, rows_are_complete)
+{
     for (int t = TY_none + 1; t < TY_COUNT; t++) {
         const ScalarInfo *s = scalar_info((ScalarType)t);
         cr_assert_neq(s->kind, SK_NONE, "%s", s->name);
@@ -90,7 +96,8 @@ Test(scalar, rows_are_complete) {
     }
 }
 
-Test(scalar, kinds) {
+Test(scalar, kinds)
+{
     cr_assert(scalar_type_is_float(TY_e8m0));
     cr_assert_not(scalar_type_is_float(TY_i32));
     cr_assert(scalar_type_is_int(TY_ui8));
@@ -162,7 +169,8 @@ static const struct {
     { TY_bool, 0.5, 1 },
 };
 
-Test(scalar, literal_values) {
+Test(scalar, literal_values)
+{
     for (size_t i = 0; i < sizeof literals / sizeof literals[0]; i++) {
         unsigned got = encode(literals[i].type, literals[i].value);
         cr_assert_eq(got, literals[i].bits, "%s %a: %#x, not %#x",
@@ -171,7 +179,8 @@ Test(scalar, literal_values) {
     }
 }
 
-Test(scalar, nan_is_canonical_and_zero_as_an_integer) {
+Test(scalar, nan_is_canonical_and_zero_as_an_integer)
+{
     static const struct {
         ScalarType type;
         unsigned bits;
@@ -189,7 +198,8 @@ Test(scalar, nan_is_canonical_and_zero_as_an_integer) {
     cr_assert_eq(scalar_load_bits(TY_f64, bits), 0x7ff8000000000000u);
 }
 
-Test(scalar, bytes_are_little_endian) {
+Test(scalar, bytes_are_little_endian)
+{
     unsigned char bits[8];
     scalar_encode(TY_f32, 1.0, bits);
     cr_assert_arr_eq(bits, ((unsigned char[]){ 0, 0, 0x80, 0x3f }), 4);
@@ -197,7 +207,8 @@ Test(scalar, bytes_are_little_endian) {
     cr_assert_arr_eq(bits, ((unsigned char[]){ 0xfe, 255, 255, 255 }), 4);
 }
 
-Test(scalar, every_pattern_decodes_as_the_reference_and_encodes_back) {
+Test(scalar, every_pattern_decodes_as_the_reference_and_encodes_back)
+{
     for (int i = 0; i < FORMAT_COUNT; i++) {
         const Format *f = &formats[i];
         unsigned sign = 1u << (f->exp_bits + f->man_bits);
@@ -221,7 +232,8 @@ Test(scalar, every_pattern_decodes_as_the_reference_and_encodes_back) {
 
 /* Around every midpoint between neighbours: below, at and above it. Rounding
  * is monotone, so this settles it for every double. */
-Test(scalar, rounding_is_right_at_every_midpoint) {
+Test(scalar, rounding_is_right_at_every_midpoint)
+{
     for (int i = 0; i < FORMAT_COUNT; i++) {
         const Format *f = &formats[i];
         unsigned sign = 1u << (f->exp_bits + f->man_bits);
@@ -240,7 +252,8 @@ Test(scalar, rounding_is_right_at_every_midpoint) {
     }
 }
 
-Test(scalar, random_values_round_as_the_reference_and_monotonically) {
+Test(scalar, random_values_round_as_the_reference_and_monotonically)
+{
     uint64_t seed = 1;
     for (int i = 0; i < FORMAT_COUNT; i++) {
         const Format *f = &formats[i];
@@ -260,7 +273,8 @@ Test(scalar, random_values_round_as_the_reference_and_monotonically) {
     }
 }
 
-Test(scalar, e8m0_is_a_power_of_two_rounded_up) {
+Test(scalar, e8m0_is_a_power_of_two_rounded_up)
+{
     for (unsigned raw = 0; raw < 255; raw++) {
         double value = ldexp(1, (int)raw - 127);
         cr_assert_eq(decode(TY_e8m0, raw), value);
@@ -273,7 +287,8 @@ Test(scalar, e8m0_is_a_power_of_two_rounded_up) {
     cr_assert(isnan(decode(TY_e8m0, 255)));
 }
 
-Test(scalar, f32_rounds_as_the_c_cast) {
+Test(scalar, f32_rounds_as_the_c_cast)
+{
     uint64_t seed = 7;
     for (int n = 0; n < 200000; n++) {
         seed = seed * 6364136223846793005u + 1442695040888963407u;
@@ -287,7 +302,8 @@ Test(scalar, f32_rounds_as_the_c_cast) {
     }
 }
 
-Test(scalar, f64_is_kept) {
+Test(scalar, f64_is_kept)
+{
     static const double rows[] = { 0.1,       -0.0,
                                    0x1p-1074, 0x1.fffffffffffffp1023,
                                    -INFINITY, 0x1.fffffffffffffp-1022 };
@@ -297,7 +313,8 @@ Test(scalar, f64_is_kept) {
     }
 }
 
-Test(scalar, fast_paths_agree_with_the_general_ones) {
+Test(scalar, fast_paths_agree_with_the_general_ones)
+{
     for (unsigned raw = 0; raw < 0x10000; raw++) {
         float h = scalar_f16_to_f32((uint16_t)raw);
         float b = scalar_bf16_to_f32((uint16_t)raw);
@@ -312,7 +329,8 @@ Test(scalar, fast_paths_agree_with_the_general_ones) {
     }
 }
 
-Test(scalar, integers_wrap) {
+Test(scalar, integers_wrap)
+{
     cr_assert_eq(scalar_wrap(TY_i8, 128), -128);
     cr_assert_eq(scalar_wrap(TY_i8, -129), 127);
     cr_assert_eq(scalar_wrap(TY_ui8, -1), 255);
@@ -322,7 +340,8 @@ Test(scalar, integers_wrap) {
     cr_assert_eq(scalar_wrap(TY_bool, 6), 1);
 }
 
-Test(scalar, every_8_and_16_bit_integer_goes_round) {
+Test(scalar, every_8_and_16_bit_integer_goes_round)
+{
     static const ScalarType types[] = { TY_i8, TY_ui8, TY_ui16 };
     for (int i = 0; i < 3; i++) {
         unsigned count = types[i] == TY_ui16 ? 65536 : 256;
@@ -340,7 +359,8 @@ Test(scalar, every_8_and_16_bit_integer_goes_round) {
     }
 }
 
-Test(scalar, integers_reach_float_types_with_one_rounding) {
+Test(scalar, integers_reach_float_types_with_one_rounding)
+{
     unsigned char bits[8];
     /* A double would round this to the tie 2^60 + 2^52, then to even. */
     scalar_encode_int(TY_bf16, ((int64_t)1 << 60) + ((int64_t)1 << 52) + 1,
@@ -357,7 +377,8 @@ Test(scalar, integers_reach_float_types_with_one_rounding) {
 /* e5m2 values are multiples of 2^-16 below 2^16: the exact result of a fused
  * multiply-add is an integer multiple of 2^-32 that an int64_t nearly holds;
  * the large half of the range is left out. */
-Test(scalar, fma_of_e5m2_is_the_exact_result_rounded) {
+Test(scalar, fma_of_e5m2_is_the_exact_result_rounded)
+{
     for (unsigned a = 0; a < 0x60; a++)
         for (unsigned b = 0; b < 0x60; b++)
             for (unsigned c = 0; c < 0x60; c += 1 + (a ^ b) % 7) {
@@ -370,7 +391,8 @@ Test(scalar, fma_of_e5m2_is_the_exact_result_rounded) {
             }
 }
 
-Test(scalar, fma_rounds_once) {
+Test(scalar, fma_rounds_once)
+{
     /* The products 0x1.83 and 0x1.89 lie midway between bf16 values; the
      * addend is far below the digits of a double and decides the tie. */
     cr_assert_eq(scalar_fma(TY_bf16, 1.5, 0x1.02p0, 0.0), 0x1.84p0);
@@ -391,7 +413,8 @@ Test(scalar, fma_rounds_once) {
     cr_assert_eq(scalar_fma(TY_i32, 65536.0, 65536.0, -1.0), -1.0);
 }
 
-Test(scalar, tf32) {
+Test(scalar, tf32)
+{
     static const struct {
         uint32_t in, rna, truncated;
     } rows[] = {
@@ -415,7 +438,8 @@ Test(scalar, tf32) {
     }
 }
 
-Test(scalar, poison_is_seen_and_is_no_number) {
+Test(scalar, poison_is_seen_and_is_no_number)
+{
     unsigned char bits[8];
     for (int t = TY_none + 1; t < TY_COUNT; t++) {
         ScalarType type = (ScalarType)t;

@@ -22,24 +22,24 @@ int cuda_stub_live(void);
 
 static int failures;
 
-#define CHECK(claim)                                                  \
-    do {                                                              \
-        if (!(claim)) {                                               \
+#define CHECK(claim)                                                   \
+    do {                                                               \
+        if (!(claim)) {                                                \
             printf("%s:%d: not so: %s\n", __FILE__, __LINE__, #claim); \
-            failures++;                                               \
-        }                                                             \
+            failures++;                                                \
+        }                                                              \
     } while (0)
 
 /* A call answers `code` and its message has `text`. */
-#define CHECK_ERROR(call, code, text)                                      \
-    do {                                                                   \
-        int found_ = (call);                                               \
-        if (found_ != (code) || !strstr(LAST_ERROR(), (text))) {           \
+#define CHECK_ERROR(call, code, text)                                        \
+    do {                                                                     \
+        int found_ = (call);                                                 \
+        if (found_ != (code) || !strstr(LAST_ERROR(), (text))) {             \
             printf("%s:%d: %s answers %d \"%s\", not %d \"%s\"\n", __FILE__, \
-                   __LINE__, #call, found_, LAST_ERROR(), (int)(code),     \
-                   (text));                                                \
-            failures++;                                                    \
-        }                                                                  \
+                   __LINE__, #call, found_, LAST_ERROR(), (int)(code),       \
+                   (text));                                                  \
+            failures++;                                                      \
+        }                                                                    \
     } while (0)
 
 /* How many lines of the log begin with `call`. */

@@ -13,14 +13,13 @@ static _Alignas(16) char a[65536], b[65536], c[65536];
 
 static void refuses_arguments(void)
 {
-    CHECK_ERROR(GEMM(0, 8, 8, a, b, c, NULL), EXO_ERROR_ARGUMENT,
-                "M must be");
+    CHECK_ERROR(GEMM(0, 8, 8, a, b, c, NULL), EXO_ERROR_ARGUMENT, "M must be");
     CHECK_ERROR(GEMM(4, 8, 8, a, b, c, NULL), EXO_ERROR_ARGUMENT,
                 "M % 8 == 0 does not hold (M = 4)");
     CHECK_ERROR(GEMM(8, 12, 8, a, b, c, NULL), EXO_ERROR_ARGUMENT, "N % 8");
     CHECK_ERROR(GEMM(8, 8, 9, a, b, c, NULL), EXO_ERROR_ARGUMENT, "K % 8");
-    CHECK_ERROR(GEMM(8, 8, INT64_C(1) << 33, a, b, c, NULL),
-                EXO_ERROR_ARGUMENT, "K must be");
+    CHECK_ERROR(GEMM(8, 8, INT64_C(1) << 33, a, b, c, NULL), EXO_ERROR_ARGUMENT,
+                "K must be");
     CHECK_ERROR(GEMM(1 << 30, 8, 1 << 30, a, b, c, NULL), EXO_ERROR_ARGUMENT,
                 "A would have 2^47 bytes or more");
     CHECK_ERROR(GEMM(8, 8, 8, a + 8, b, c, NULL), EXO_ERROR_ARGUMENT,

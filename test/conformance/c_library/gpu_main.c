@@ -75,8 +75,8 @@ static void tensor_free(Tensor *t)
 
 static double at(const Tensor *t, int64_t i)
 {
-    return scalar_decode(t->type, t->host + (size_t)i *
-                                      (size_t)scalar_type_bytes(t->type));
+    return scalar_decode(
+        t->type, t->host + (size_t)i * (size_t)scalar_type_bytes(t->type));
 }
 
 static void *address(const Tensor *t)
@@ -206,12 +206,12 @@ int main(void)
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         check_gemm("gemm_simt_f32", gemm_simt_f32, gemm_simt_f32_last_error,
                    TY_f32, shapes[i]);
-        check_gemm("gemm_sm90_bf16", gemm_sm90_bf16,
-                   gemm_sm90_bf16_last_error, TY_bf16, shapes[i]);
+        check_gemm("gemm_sm90_bf16", gemm_sm90_bf16, gemm_sm90_bf16_last_error,
+                   TY_bf16, shapes[i]);
         check_gemm("gemm_sm90_f16", gemm_sm90_f16, gemm_sm90_f16_last_error,
                    TY_f16, shapes[i]);
-        check_gemm("gemm_sm90_tf32", gemm_sm90_tf32,
-                   gemm_sm90_tf32_last_error, TY_f32, shapes[i]);
+        check_gemm("gemm_sm90_tf32", gemm_sm90_tf32, gemm_sm90_tf32_last_error,
+                   TY_f32, shapes[i]);
     }
     printf("%d of %d right\n", checks - failures, checks);
     return failures != 0;

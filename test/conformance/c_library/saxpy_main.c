@@ -15,10 +15,8 @@ static void refuses_arguments(void)
     CHECK_ERROR(saxpy(-5, 2, x, y, NULL), EXO_ERROR_ARGUMENT, "is -5");
     CHECK_ERROR(saxpy(INT64_C(1) << 40, 2, x, y, NULL), EXO_ERROR_ARGUMENT,
                 "N must be");
-    CHECK_ERROR(saxpy(100, 2, NULL, y, NULL), EXO_ERROR_ARGUMENT,
-                "x is NULL");
-    CHECK_ERROR(saxpy(100, 2, x, NULL, NULL), EXO_ERROR_ARGUMENT,
-                "y is NULL");
+    CHECK_ERROR(saxpy(100, 2, NULL, y, NULL), EXO_ERROR_ARGUMENT, "x is NULL");
+    CHECK_ERROR(saxpy(100, 2, x, NULL, NULL), EXO_ERROR_ARGUMENT, "y is NULL");
     CHECK_ERROR(saxpy(100, 2, x, y + 2, NULL), EXO_ERROR_ARGUMENT,
                 "address of y must be a multiple of 4");
     CHECK(log_count("cu") == 0);
@@ -69,8 +67,7 @@ static void loads_once_a_context(void)
     pthread_barrier_t barrier;
     CHECK(pthread_barrier_init(&barrier, NULL, N) == 0);
     for (int i = 0; i < N; i++)
-        CHECK(pthread_create(&threads[i], NULL, load_in_thread, &barrier) ==
-              0);
+        CHECK(pthread_create(&threads[i], NULL, load_in_thread, &barrier) == 0);
     for (int i = 0; i < N; i++)
         CHECK(pthread_join(threads[i], NULL) == 0);
     CHECK(log_count("cuModuleLoadDataEx") == 1);
