@@ -81,6 +81,7 @@ SCHED_FN(sched_inline_assign)
 SCHED_FN(sched_lift_reduce_constant)
 /* stage.c */
 SCHED_FN(sched_bind_expr)
+SCHED_FN(sched_bind_config)
 SCHED_FN(sched_set_precision)
 SCHED_FN(sched_stage_window)
 SCHED_FN(sched_stage_mem)
@@ -96,6 +97,9 @@ bool sched_blocks_equal(Sched *s, const Facts *f, const Block *a,
 bool sched_procs_equal(Sched *s, Op *a, Op *b);
 /* Takes out the ops of a statement's value run that nothing uses. */
 void sched_drop_unused(Sched *s, Op *stmt);
+/* Does nothing in the procedure, which is not called, read Config.field? Else
+ * reports. */
+bool sched_config_unread(Sched *s, const char *field, Loc loc);
 /* Is something that first .. last define used behind last? */
 bool sched_escapes(Sched *s, Op *first, Op *last);
 

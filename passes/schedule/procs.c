@@ -379,7 +379,7 @@ bool sched_extract_subproc(Sched *s, const SchedArg *a)
 /* ---- configurations ---------------------------------------------------- */
 
 /* Nothing in the procedure, or called by it, may read the field. */
-static bool not_read(Sched *s, const char *field, Loc loc)
+bool sched_config_unread(Sched *s, const char *field, Loc loc)
 {
     EffectVec e = { 0 };
     effects_of_block(s, s->proc->blocks[0], &e);
@@ -394,7 +394,7 @@ static bool not_read(Sched *s, const char *field, Loc loc)
 bool sched_write_config(Sched *s, const SchedArg *a)
 {
     Op *mark = op_new(s->m, OP_ctl_pass, s->loc, 0, 0, 0);
-    if (!not_read(s, a[1].s, a[1].loc))
+    if (!sched_config_unread(s, a[1].s, a[1].loc))
         return false;
     if (a[0].at.after)
         op_insert_after(a[0].at.last, mark);
@@ -417,7 +417,7 @@ bool sched_delete_config(Sched *s, const SchedArg *a)
     if (op->code != OP_cfg_write)
         return sched_fail(s, a[0].loc, "'%s' writes no configuration",
                           sched_stmt_text(s, op));
-    if (!not_read(s, op_attr_str(op, "field", ""), a[0].loc))
+    if (!sched_config_unread(s, op_attr_str(op, "field", ""), a[0].loc))
         return false;
     if (!stmt_prev(op) && !stmt_next(op))
         edit_insert_after(s->log, op,

@@ -5,9 +5,9 @@
  * Where the condition does not hold, the body must do nothing, and may. It does
  * nothing when each of its writes is to memory of its own, or to a tensor map
  * outside its tensor (nothing is written there), or adds a product whose
- * factors are read from tensor maps outside theirs (they are zero there). It may when
- * every other access stays within its tensor, and what a sum adds to has been
- * set before. */
+ * factors are read from tensor maps outside theirs (they are zero there). It
+ * may when every other access stays within its tensor, and what a sum adds to
+ * has been set before. */
 #include "passes/schedule/ops.h"
 
 typedef struct Guard {

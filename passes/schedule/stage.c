@@ -3,6 +3,8 @@
 #include "passes/schedule/ops.h"
 #include "passes/schedule/pattern.h"
 
+#include "ir/lib_entry.h"
+
 /* ---- making statements ------------------------------------------------- */
 
 /* A detached allocation. mem NULL: DRAM on the host, registers on a GPU. */
@@ -69,52 +71,94 @@ static void needed_for(Sched *s, Value *v, OpList *out)
             needed_for(s, v->def->operands[i].u.value, out);
 }
 
-/* x = f(e): the ops that make e go before a store of it, the rest behind. */
-bool sched_bind_expr(Sched *s, const SchedArg *a)
+/* x = f(e): the ops that make e go before `keep`, which takes e; then comes
+ * `read`, whose result the statement uses in e's place, then the rest. Both are
+ * detached. */
+static void name_value(Sched *s, Op *stmt, Value *v, Op *keep, Op *read)
 {
-    Op *stmt = a[0].at.first;
-    ValueVec found = { 0 };
     OpList needed = { 0 };
-    bool ok;
-    const MemRef *mem = mem_given(s, &a[3], &ok);
-    if (!ok || !pattern_values(s, stmt, a[1].loc, a[1].s, &found))
-        return false;
-    if (!found.len)
-        return sched_fail(s, a[1].loc, "no value of '%s' is `%s`",
-                          sched_stmt_text(s, stmt), a[1].s);
-    Value *v = found.data[0];
-    Op *alloc = new_alloc(s, stmt, a[2].s, v->type->elem, 0, NULL, mem);
-    Op *store = op_new(s->m, OP_mem_store, s->loc, 2, 0, 0);
-    Access *at = points(s, alloc->results[0], NULL);
-    store->operands[0] = opnd_access(at);
-    store->operands[1] = opnd_value(v);
+    Value *now = read->results[0];
     needed_for(s, v, &needed);
-    edit_insert_before(s->log, stmt, alloc);
     Op *first = stmt_first(stmt);
-    op_insert_before(first, store);
+    op_insert_before(first, keep);
     for (Op *op = first, *next; op != stmt; op = next) {
         next = op->next;
         if (!in_list(&needed, op))
             continue;
         op_detach(op);
-        op_insert_before(store, op);
+        op_insert_before(keep, op);
     }
-    Block tmp = { 0 };
-    Value *load = load_of(s, &tmp, points(s, alloc->results[0], NULL));
-    op_detach(load->def);
-    op_insert_after(store, load->def);
-    for (Op *op = load->def->next;; op = op->next) {
+    op_insert_after(keep, read);
+    for (Op *op = read->next;; op = op->next) {
         for (unsigned i = 0; i < op->n_operands; i++)
             if (op->operands[i].kind == OPND_value &&
                 op->operands[i].u.value == v)
-                op->operands[i].u.value = load;
+                op->operands[i].u.value = now;
         if (op == stmt)
             break;
     }
-    Edit e = { EDIT_insert, store->sid, stmt->sid };
+    Edit e = { EDIT_insert, keep->sid, stmt->sid };
     VEC_PUSH(s->log->arena, &s->log->edits, e);
     edit_replace(s->log, stmt);
+}
+
+/* The first value of a statement that a pattern matches. */
+static Value *find_value(Sched *s, const SchedArg *stmt, const SchedArg *value)
+{
+    ValueVec found = { 0 };
+    if (!pattern_values(s, stmt->at.first, value->loc, value->s, &found))
+        return NULL;
+    if (found.len)
+        return found.data[0];
+    sched_fail(s, value->loc, "no value of '%s' is `%s`",
+               sched_stmt_text(s, stmt->at.first), value->s);
+    return NULL;
+}
+
+bool sched_bind_expr(Sched *s, const SchedArg *a)
+{
+    Op *stmt = a[0].at.first;
+    bool ok;
+    const MemRef *mem = mem_given(s, &a[3], &ok);
+    Value *v = ok ? find_value(s, &a[0], &a[1]) : NULL;
+    if (!v)
+        return false;
+    Op *alloc = new_alloc(s, stmt, a[2].s, v->type->elem, 0, NULL, mem);
+    Op *store = op_new(s->m, OP_mem_store, s->loc, 2, 0, 0);
+    store->operands[0] = opnd_access(points(s, alloc->results[0], NULL));
+    store->operands[1] = opnd_value(v);
+    Block tmp = { 0 };
+    Op *load = load_of(s, &tmp, points(s, alloc->results[0], NULL))->def;
+    op_detach(load);
+    edit_insert_before(s->log, stmt, alloc);
+    name_value(s, stmt, v, store, load);
     s->result = alloc->sid;
+    return true;
+}
+
+/* The same through configuration state that nothing reads otherwise. */
+bool sched_bind_config(Sched *s, const SchedArg *a)
+{
+    Value *v = find_value(s, &a[0], &a[1]);
+    const char *dot = strchr(a[2].s, '.');
+    if (!v || !sched_config_unread(s, a[2].s, a[2].loc))
+        return false;
+    ScalarType t = dot ? lib_config_field(s->m->lib,
+                                          ctx_intern_n(s->ctx, a[2].s,
+                                                       (size_t)(dot - a[2].s)),
+                                          ctx_intern(s->ctx, dot + 1))
+                       : TY_none;
+    if (t != v->type->elem)
+        return sched_fail(s, a[2].loc,
+                          "'%s' is no field of a configuration of type %s",
+                          a[2].s, scalar_type_name(v->type->elem));
+    Op *write = op_new(s->m, OP_cfg_write, s->loc, 1, 0, 0);
+    Op *read = op_new(s->m, OP_cfg_read, s->loc, 0, 1, 0);
+    write->operands[0] = opnd_value(v);
+    op_set_str(s->m, write, "field", a[2].s);
+    op_set_str(s->m, read, "field", a[2].s);
+    op_set_result(s->m, read, 0, v->type, NULL);
+    name_value(s, a[0].at.first, v, write, read);
     return true;
 }
 
