@@ -425,13 +425,10 @@ static void run_all(AsyncCheck *c, const SizeSet *sizes, unsigned n,
 
 /* ---- all parts ----------------------------------------------------------- */
 
-static const char *const part_names[ASYNC_PARTS] = { "check-async/protocol",
-                                                     "check-async/races",
-                                                     "check-async/layout",
-                                                     "check-async/budget",
-                                                     "check-async/instances",
-                                                     "check-async/"
-                                                     "refinement" };
+static const char *const part_names[ASYNC_PARTS] = {
+    "check-async/protocol", "check-async/races",     "check-async/layout",
+    "check-async/budget",   "check-async/instances", "check-async/refinement"
+};
 
 void check_async(Ctx *ctx, Module *m, const Op *host, const SizeSet *sizes,
                  AsyncSource source, CheckResult out[ASYNC_PARTS])

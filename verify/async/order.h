@@ -47,7 +47,7 @@ typedef struct OrderEffect {
     uint32_t own_epoch; /* of the issuing warp */
     uint32_t seq;       /* of the engine; cp.async: see seqs */
     uint32_t *seqs;     /* by lane, or NULL */
-    uint32_t *waited;   /* by lane: its own cp.async known to be over, or NULL */
+    uint32_t *waited;   /* by lane: its own cp.async that are over, or NULL */
 } OrderEffect;
 
 typedef struct Arrival {

@@ -1,5 +1,5 @@
-/* Does the lowered program do what the par program says, by the origins that its
- * ops claim?
+/* Does the lowered program do what the par program says, by the origins that
+ * its ops claim?
  *
  * An origin names a statement and the values of its iterators: an instance. At
  * given sizes the instances of every par statement that writes shared or global

@@ -259,7 +259,8 @@ static void target_events(Machine *mc, const Effect *e)
                             .turn = e->turn,
                             .length =
                                 box_elements(e->map) * e->map->elem_bytes,
-                            .agent = warp_agent(e->warp, AGENT_warp, e->lanes) };
+                            .agent =
+                                warp_agent(e->warp, AGENT_warp, e->lanes) };
         machine_emit(mc, &ev);
     }
 }

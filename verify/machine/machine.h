@@ -109,7 +109,7 @@ typedef struct MachineOptions {
     MachineObserver *const *observers;
 } MachineOptions;
 
-/* The value of e in a lane of the warp of an MEV_op; false where it has none. */
+/* The value of e in a lane of an MEV_op's warp; false where it has none. */
 bool machine_eval(const MachineEvent *ev, const Affine *e, unsigned lane,
                   int64_t *out);
 
