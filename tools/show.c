@@ -7,7 +7,7 @@
 #include "passes/analysis/par_svg.h"
 #include "passes/analysis/par_words.h"
 
-/* ---- statements by line ------------------------------------------------------- */
+/* ---- statements by line ------------------------------------------------- */
 
 typedef struct LineSearch {
     int64_t line;
@@ -42,7 +42,7 @@ static Op *statement_at(Ctx *ctx, Module *m, int64_t line)
     return s.best;
 }
 
-/* ---- showing ----------------------------------------------------------------------- */
+/* ---- showing ------------------------------------------------------------ */
 
 typedef struct Notes {
     Module *m;

@@ -5,7 +5,7 @@
 #include "ir/ir.h"
 #include "tools/options.h"
 
-/* With -W: reports what is odd in the public procedures of m, as it was read. */
+/* With -W: reports what is odd in the public procedures of m. */
 void tool_warn(Ctx *ctx, Module *m, const Options *o);
 /* TOOL_wrong, said as an error, when -Werror was given and anything has been
  * warned of since the context was made or cleared; TOOL_done otherwise. */

@@ -18,7 +18,7 @@ typedef struct Warn {
     bool *used, *read; /* by Value.id */
 } Warn;
 
-/* ---- how values are used -------------------------------------------------- */
+/* ---- how values are used ------------------------------------------------ */
 
 /* What op, a statement, reads through an access: += and a copy of a window do
  * not read, a tensor map of a tensor may. */
@@ -43,7 +43,7 @@ static bool note_uses(Op *op, void *user)
     return true;
 }
 
-/* ---- equal statements ------------------------------------------------------- */
+/* ---- equal statements --------------------------------------------------- */
 
 static bool access_same(const Access *a, const Access *b)
 {
@@ -76,7 +76,7 @@ static bool sync_same(const Op *a, const Op *b)
            op_attr_int(a, "n", 0) == op_attr_int(b, "n", 0);
 }
 
-/* ---- statements ----------------------------------------------------------------- */
+/* ---- statements --------------------------------------------------------- */
 
 static const Op *next_stmt(const Op *op)
 {
@@ -239,7 +239,7 @@ static bool warn_stmt(Op *op, void *user)
     return true;
 }
 
-/* ---- warps that never work ------------------------------------------------------- */
+/* ---- warps that never work ---------------------------------------------- */
 
 typedef struct Cover {
     const ParInfo *pi;

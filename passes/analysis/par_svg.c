@@ -25,7 +25,7 @@ typedef struct Map {
     unsigned hue; /* the iterator that gives the colour */
 } Map;
 
-/* ---- evaluation -------------------------------------------------------------- */
+/* ---- evaluation --------------------------------------------------------- */
 
 typedef struct Place {
     const ParDevice *dev;
@@ -62,7 +62,7 @@ static int64_t iter_at(const Map *map, unsigned i, Place *p)
     return affine_eval(map->iters[i], &env, &v) ? v : -1;
 }
 
-/* ---- what to draw -------------------------------------------------------------- */
+/* ---- what to draw ------------------------------------------------------- */
 
 static bool is_thread_loop(const Op *op)
 {
@@ -98,7 +98,7 @@ static unsigned find_hue(const Map *map)
     return map->n_iters ? map->n_iters - 1 : 0;
 }
 
-/* ---- drawing -------------------------------------------------------------------- */
+/* ---- drawing ------------------------------------------------------------ */
 
 static void draw_cell(const Map *map, Place *p, int64_t x, int64_t y,
                       StrBuf *out)

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-/* ---- parts of sentences -------------------------------------------------- */
+/* ---- parts of sentences ------------------------------------------------- */
 
 static void add_index(StrBuf *out, Module *m, const Affine *e)
 {
@@ -96,7 +96,7 @@ static bool restricts(const Cond *c)
     return c && c->kind != COND_true;
 }
 
-/* ---- allocations and barriers --------------------------------------------- */
+/* ---- allocations and barriers ------------------------------------------- */
 
 static void add_dist(StrBuf *out, Module *m, const ParDist *d, unsigned i)
 {
@@ -151,7 +151,7 @@ static void add_sync(StrBuf *out, const ParSync *s)
                     (long long)s->source_ctas);
 }
 
-/* ---- a line ------------------------------------------------------------------ */
+/* ---- a line ------------------------------------------------------------- */
 
 static void add_loop(StrBuf *out, const ParInfo *pi, Module *m, const Op *op)
 {
@@ -189,7 +189,7 @@ void par_note(const ParInfo *pi, Module *m, const Op *op, StrBuf *out)
         add_sync(out, sync);
 }
 
-/* ---- sentences -------------------------------------------------------------- */
+/* ---- sentences ---------------------------------------------------------- */
 
 static void explain_device(StrBuf *out, const ParDevice *d)
 {
