@@ -151,6 +151,28 @@ class Program:
                                    p=self.place(thread, cta)))
             self.depth = depth
 
+    def copies(self):
+        """A quarter of the threads fill shared memory by cp.async."""
+        n = self.block // 4
+        s, g, t = self.name("s"), self.name("g"), self.name("t")
+        self.put(f"{s}: f32[{self.block}] @ CudaSmemLinear")
+        self.put(f"{g}: barrier[{n}] @ Sm80_CommitGroup")
+        depth = self.depth
+        self.open(f"for {t} in cuda_threads(0, {n}, unit=cuda_thread):")
+        to = f"4 * {t}"
+        at = self.place(to, None)
+        self.put(f"Sm80_cp_async_1d({s}[{to}:{to} + 4], x[{at}:{at} + 4], "
+                 "size0=4, T=f32)")
+        self.put(f"Arrive(Sm80_cp_async, 1) >> {g}[{t}]")
+        self.put(f"Await({g}[{t}], cuda_in_order, 0)")
+        self.depth = depth
+        self.fence()
+        _, thread, _ = self.nest(self.loops())
+        self.put(f"y[{self.place(thread, None)}] += "
+                 f"{s}[{self.other(thread)}]")
+        self.depth = depth
+        self.fence()
+
     def ring(self):
         """One warp fills a ring of shared memory, the others read it."""
         warps = self.block // 32
@@ -192,6 +214,8 @@ class Program:
         self.open(f"with CudaDeviceFunction(blockDim={self.block}{cluster}):")
         self.open(f"for task in cuda_tasks(0, {self.tasks}):")
         phases = [self.shared, self.registers]
+        if self.ctas == 1:
+            phases.append(self.copies)
         if self.ctas == 1 and self.block > 32:
             phases.append(self.ring)
         for _ in range(self.rng.choice([1, 1, 2, 3])):
