@@ -284,6 +284,34 @@ static void check_copy(LayoutCheck *c, const Op *op, const Access *shared,
     }
 }
 
+/* ---- launches ------------------------------------------------------------ */
+
+/* The host makes each map as the kernel takes it. */
+static void check_launch(LayoutCheck *c, const Op *launch)
+{
+    const Op *k = module_symbol(c->m, op_attr_str(launch, "kernel", ""));
+    for (unsigned i = 0; k && i < launch->n_operands; i++) {
+        const Operand *o = &launch->operands[i];
+        const Value *taken = k->blocks[0]->args[i].value;
+        const Value *given = o->kind == OPND_access  ? o->u.access->base
+                             : o->kind == OPND_value ? o->u.value
+                                                     : NULL;
+        Box made, want;
+        if (!given || !taken || taken->type->kind != TK_map ||
+            !box_of(given, &made) || !box_of(taken, &want))
+            continue;
+        if (made.rank != want.rank || made.bytes != want.bytes ||
+            memcmp(made.len, want.len, sizeof made.len))
+            fault(c, launch, "M-BOX",
+                  "the host makes '%s' with another box than the kernel's",
+                  taken->name ? taken->name : "");
+        else if (made.span != want.span)
+            fault(c, launch, "M-SWZ",
+                  "the host makes '%s' with swizzle %u, the kernel has %u",
+                  taken->name ? taken->name : "", made.span, want.span);
+    }
+}
+
 /* ---- the walk ------------------------------------------------------------ */
 
 static bool visit(Op *op, void *user)
@@ -291,6 +319,9 @@ static bool visit(Op *op, void *user)
     LayoutCheck *c = user;
     const Operand *o = op->operands;
     switch (op->code) {
+    case OP_host_launch:
+        check_launch(c, op);
+        break;
     case OP_async_wgmma_mma_async:
         check_operand(c, op, 1, 64);
         check_operand(c, op, 2, op_attr_int(op, "n", 0));
@@ -315,6 +346,7 @@ CheckResult check_async_layout(Ctx *ctx, Module *m, const Op *host)
         if (op->code == OP_async_kernel &&
             kernel_is_launched(host, op_attr_str(op, "name", "")))
             op_walk(op, visit, &c);
+    op_walk((Op *)host, visit, &c);
     CheckResult r = { .verdict = VERDICT_proved, .scope = "all sizes" };
     if (c.bad)
         r.verdict = VERDICT_refuted;
