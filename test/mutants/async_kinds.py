@@ -3,61 +3,10 @@ applied to each base in whose text it finds a place. Where bases are named to be
 left out, the mutant means the same there."""
 import re
 
-from bases import BASES, Base, gemm
+import value_kinds
 from edits import all_of, drop, move, mutant, replace
-
-GEMM = Base("gemm_sm90_bf16", 4, gemm(256, 256, 64), kernel=True)
-ALL = BASES + [GEMM]
-
-
-def always(base, trips, tasks):
-    return True
-
-
-def never(base, trips, tasks):
-    return False
-
-
-def from_two(base, trips, tasks):
-    return trips >= 2
-
-
-def late(base, trips, tasks):
-    """Wrong once every ring has come round; before that, the fault may not have
-    been reached, and the machine model alone says."""
-    return True if tasks >= 3 and trips * tasks > 2 * base.depth else None
-
-
-def late_from_two(base, trips, tasks):
-    return late(base, trips, tasks) if trips >= 2 else False
-
-
-def late_off_period(base, trips, tasks):
-    return late(base, trips, tasks) if trips % (2 * base.depth) else None
-
-
-def off_period(base, trips, tasks):
-    """A ring's position after a task is not a whole number of turns of slot and
-    parity, and there is a next task."""
-    return tasks >= 2 and trips % (2 * base.depth) != 0
-
-
-class Kind:
-    def __init__(self, name, edit, codes, wrong=always, only=None, but=()):
-        self.name = name
-        self.bases = [b for b in ALL if (b.name in only if only else True)
-                      and b.name not in but]
-        self.edit = edit
-        self.codes = set(codes.split())
-        self.wrong = wrong
-
-
-def number(pattern, attribute, *changes):
-    """On each line found, one mutant a change of the attribute's number."""
-    return all_of(*[
-        replace(pattern, rf"\b{attribute} = (\d+)",
-                lambda m, f=f: f"{attribute} = {f(int(m.group(1)))}")
-        for f in changes])
+from kinds import (Kind, late, late_from_two, late_off_period, never, number,
+                   off_period)
 
 
 def inside(pattern, head):
@@ -130,7 +79,7 @@ ANY = PROTOCOL + " " + DATA
 LOOP = r"ctl\.for %k .*iter"
 
 KINDS = [
-    # ---- positions of rings -----------------------------------------------------
+    # ---- positions of rings -------------------------------------------------
     Kind("ring counter reset per task",
          lambda base: replace(r"ring\.advance .*%K .*(?<!\])$",
                               r", \(%K.*$", ", 0")(base)[:1],
@@ -145,7 +94,8 @@ KINDS = [
          both_roles(LOOP, r"(%ring_\d+ = )%ring_\d+", r"\1%ring"), ANY,
          off_period, but=["split_k"]),
     Kind("initial parity flipped",
-         replace(r"ring\.init .*ring<3>", "position = 0", "position = 3"), ANY, late),
+         replace(r"ring\.init .*ring<3>", "position = 0", "position = 3"),
+         ANY, late),
     Kind("initial slot shifted",
          replace(r"ring\.init .*ring<[34]>", "position = 0", "position = 1"),
          ANY, late),
@@ -162,7 +112,7 @@ KINDS = [
                  r"ring(\1, -1)"), ANY, late),
     Kind("arrival on another slot",
          replace(r"mbarrier\.arrive %empty", r", -1\)", ", -2)"), ANY, late),
-    # ---- mbarriers -----------------------------------------------------------------
+    # ---- mbarriers ----------------------------------------------------------
     Kind("count off by one", number(r"mbarrier\.alloc", "count", more),
          ANY, late),
     Kind("count one less", number(r"mbarrier\.alloc.*count = ([2-9]|\d\d)",
@@ -198,8 +148,8 @@ KINDS = [
          number(r"= async\.wgmma\.wait_group", "n", more), "W-REG D-WAR"),
     Kind("commit of wgmma dropped", drop(r"wgmma\.commit"),
          "W-REG D-WAR"),
-    Kind("fence of wgmma dropped", drop(r"wgmma\.fence"), "W-REG"),
-    # ---- proxies and warps --------------------------------------------------------
+    Kind("fence of wgmma dropped", drop(r"^ +async\.wgmma\.fence"), "W-REG"),
+    # ---- proxies and warps --------------------------------------------------
     Kind("proxy fence of the writers dropped",
          lambda base: drop(r"fence\.proxy \{space")(base)[-1:], "D-PROXY",
          only=["coop_1x1", "coop_2x1", "coop_1x2", "coop_2x2", "split_k",
@@ -217,7 +167,7 @@ KINDS = [
                            + [re.sub(r"async\.elect", "ctl.if %lane < 2",
                                      base.lines[i - 1])]
                            + base.lines[i:])], ANY, late),
-    # ---- groups of stores and cp.async ----------------------------------------------
+    # ---- groups of stores and cp.async --------------------------------------
     Kind("wait for the store dropped", drop(r"bulk\.wait_group"),
          DATA),
     Kind("wait for the store leaves one", number(r"bulk\.wait_group", "n",
@@ -232,7 +182,7 @@ KINDS = [
     Kind("wait for cp.async after the barrier",
          move(r"cp\.async\.wait_group", r"barrier\.cta\.sync", True), DATA,
          only=["exchange"]),
-    # ---- barriers of threads ------------------------------------------------------
+    # ---- barriers of threads ------------------------------------------------
     Kind("cluster entry removed",
          drop_pair(r"cluster\.arrive", r"cluster\.wait", False),
          "CL-ENTRY B-LIFE"),
@@ -266,7 +216,7 @@ KINDS = [
     Kind("collective by one warp of four",
          inside(r"^ +async\.(wgmma\.fence|wgmma\.commit|setmaxnreg)",
                 "ctl.if %warp mod 4 == 0"), "C-CONV"),
-    # ---- masks, memory, registers ----------------------------------------------------
+    # ---- masks, memory, registers -------------------------------------------
     Kind("mask leaves the cluster",
          replace(r"cta_xor", r"cta_xor = \(0, ", "cta_xor = (4, "),
          "CL-MASK"),
@@ -297,7 +247,7 @@ class Level:
     """How mutants of the lowered text are made and checked."""
 
     ending = "eir"
-    kinds = KINDS
+    kinds = KINDS + value_kinds.KINDS
     static = {"C-CONV", "R-POOL", "CL-MASK", "M-BASE", "wellformed", "syntax"}
 
     def __init__(self, tools):

@@ -63,12 +63,12 @@ def under(pattern, head):
 def move(pattern, target, after, block=False):
     """Each line found goes before or after the nearest line of the target,
     counted forward when it goes after one and backward when before; with block,
-    the lines below it that are further in go along, and so does an if on top."""
+    an if on top goes along."""
 
     def edit(base):
         made = []
         for i in base.find(pattern):
-            where = [j for j in base.find(target) if (j > i if after else j < i)]
+            where = [j for j in base.find(target) if (j > i) == after]
             if not where:
                 continue
             j = where[0] if after else where[-1]
@@ -79,8 +79,8 @@ def move(pattern, target, after, block=False):
             shift = len(indent(base.lines[j])) - len(indent(moved[0]))
             moved = [" " * shift + line if shift > 0 else line[-shift:]
                      for line in moved]
-            what = f"{base.lines[i].strip()[:40]} {'after' if after else 'before'} " \
-                   f"line {j + 1}"
+            side = "after" if after else "before"
+            what = f"{base.lines[i].strip()[:40]} {side} line {j + 1}"
             if after:
                 text = (base.lines[:first] + base.lines[i + 1:j + 1] + moved
                         + base.lines[j + 1:])

@@ -6,9 +6,9 @@ whatever the machine model shows wrong must have been refused at that size.
 usage: mutants.py par|async [--bin=DIR] [--seed=N] [--sample=N] [--only=TEXT]
 
 --sample takes that many mutants, by the seed, and of each two sizes; otherwise
-all of it is run. --only takes the kinds whose name has the text. Prints a line for each fault of the checks, a table
-by kind, and the counts. Returns 1 when a mutant was missed, refused where it is
-right, or refused with another class.
+all of it is run. --only takes the kinds whose name has the text. Prints a line
+for each fault of the checks, a table by kind, and the counts. Returns 1 when a
+mutant was missed, refused where it is right, or refused with another class.
 """
 import argparse
 import collections

@@ -3,7 +3,7 @@ codes of verify/hazards.def of which one is expected, and where a mutant is
 wrong: at all sizes unless a rule says from which trip count on. At the other
 sizes it means the same as its base, and refusing it there is over-strict."""
 from bases import BY_NAME, COOP, RINGS
-from edits import all_of, drop, move, replace, swap_lines, swap_words, under
+from edits import drop, move, replace, swap_lines, swap_words, under
 
 
 def always(base, trips, tasks):
@@ -35,7 +35,7 @@ DATA = "D-RAW D-WAR D-WAW D-ALLOC"
 WG_RELEASE = r"Arrive.* >> empty.*k \+"
 
 KINDS = [
-    # ---- awaits of the data ------------------------------------------------
+    # ---- awaits of the data -------------------------------------------------
     Kind("await of the data dropped", RINGS, drop(r"Await\((full|c_ready)"),
          "barrier"),
     Kind("await of the data skipped in the first step", RINGS,
@@ -55,7 +55,7 @@ KINDS = [
     Kind("another slot than the awaited", RINGS,
          replace(r"_mma_", r"(b_s\[[^\]]*)\bk,", r"\g<1>0,"),
          DATA + " D-FREED D-RELEASE", from_two),
-    # ---- waits of wgmma and the release of slots -----------------------------
+    # ---- waits of wgmma and the release of slots ----------------------------
     Kind("wait of wgmma dropped in the loop", COOP + ["ping_pong", "split_k",
          "staged", "cluster_staged", "separate"],
          drop(r"Await\(group.*, 1\)"), "D-RELEASE D-FREED", from_two),
@@ -83,7 +83,7 @@ KINDS = [
          "B-COUNT B-CYCLE D-RELEASE D-FREED", from_two),
     Kind("release dropped", RINGS, drop(r" >> empty.*(/ \d+ \+ |4 \+ 2)"),
          "B-COUNT D-RELEASE"),
-    # ---- protocol -------------------------------------------------------------
+    # ---- protocol -----------------------------------------------------------
     Kind("producer skips its await", RINGS,
          under(r"Await\(empty", "if k >= 1:"), "B-COUNT D-ALLOC"),
     Kind("producer skips its arrive", RINGS,
@@ -103,7 +103,7 @@ KINDS = [
          replace(r"PreArrive\([1-9]", r"PreArrive\((\d)",
                  lambda m: f"PreArrive({int(m.group(1)) - 1}"),
          "B-COUNT B-CYCLE D-ALLOC"),
-    # ---- proxies ---------------------------------------------------------------
+    # ---- proxies ------------------------------------------------------------
     Kind("proxy crossing weakened before ordinary reads", ["register_a"],
          replace(r"full_a.*cuda_generic_and_async_proxy",
                  "cuda_generic_and_async_proxy", "cuda_in_order"), "", never),
@@ -124,7 +124,7 @@ KINDS = [
          ["cluster_staged"],
          under(r"Fence\(cuda_in_order, cuda_gen", "for z in seq(0, K / 32):"),
          DATA, only_one),
-    # ---- commits and waits ------------------------------------------------------
+    # ---- commits and waits --------------------------------------------------
     Kind("commit of wgmma after the wait", COOP + ["separate", "split_k"],
          swap_lines(r">> group", r"Await\(group"), "D-RELEASE D-FREED",
          from_two),
@@ -150,7 +150,7 @@ KINDS = [
     Kind("drain of the stores is temporal", RINGS,
          replace(r"Await\((stored|done)", "cuda_in_order", "cuda_temporal"),
          "D-RELEASE D-LIFE"),
-    # ---- fences and units ----------------------------------------------------------
+    # ---- fences and units ---------------------------------------------------
     Kind("fence removed", ["staged", "cluster_staged", "exchange", "cp_async"],
          drop(r"Fence\(cuda_in_order"), DATA + " D-LIFE D-RELEASE"),
     Kind("fence removed, proxies", ["ping_pong"],
