@@ -4,7 +4,7 @@ left out, the mutant means the same there."""
 import re
 
 import value_kinds
-from edits import all_of, drop, move, mutant, replace
+from edits import all_of, drop, move, mutant, replace, twice
 from kinds import (Kind, late, late_from_two, late_off_period, never, number,
                    off_period)
 
@@ -22,18 +22,6 @@ def inside(pattern, head):
                            + [space + head + " {", "  " + line, space + "}"]
                            + base.lines[i + 1:])
         return made
-
-    return edit
-
-
-def twice(pattern):
-    """Each line found is there two times."""
-
-    def edit(base):
-        return [m for i in base.find(pattern)
-                for m in mutant(base, i,
-                                f"twice {base.lines[i].strip()[:50]}",
-                                base.lines[:i + 1] + base.lines[i:])]
 
     return edit
 
@@ -73,7 +61,7 @@ def more(n):
     return n + 1
 
 
-PROTOCOL = "B-PHASE B-LAP B-COUNT B-CYCLE B-TX deadlock machine"
+PROTOCOL = "B-PHASE B-LAP B-COUNT B-CYCLE B-TX X-COVER deadlock machine"
 DATA = "D-RAW D-WAR D-WAW"
 ANY = PROTOCOL + " " + DATA
 LOOP = r"ctl\.for %k .*iter"

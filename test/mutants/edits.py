@@ -126,6 +126,18 @@ def swap_words(pattern, one, other):
     return edit
 
 
+def twice(pattern):
+    """Each line found is there two times."""
+
+    def edit(base):
+        return [m for i in base.find(pattern)
+                for m in mutant(base, i,
+                                f"twice {base.lines[i].strip()[:50]}",
+                                base.lines[:i + 1] + base.lines[i:])]
+
+    return edit
+
+
 def all_of(*edits):
     """The mutants of several edits."""
     return lambda base: [m for edit in edits for m in edit(base)]

@@ -1,6 +1,6 @@
 """Kinds of mutants of the lowered text that leave the protocol alone: elements
 at another place, maps, shapes. Rows as in async_kinds.py."""
-from edits import all_of, replace
+from edits import all_of, drop, replace, twice
 from kinds import Kind, number
 
 MAP = r"_map = host\.tensor_map"
@@ -32,4 +32,9 @@ KINDS = [
          "bounds"),
     Kind("columns of a tile outside its fragment",
          number(r"tile\.store", "col0", lambda n: n + 4096), "bounds"),
+    Kind("store dropped", drop(r"tensor\.(store|reduce)"), "X-COVER"),
+    Kind("store twice", twice(r"tensor\.store"), "X-COVER D-WAW"),
+    Kind("first tile left out",
+         replace(r"async\.tasks", r"%tn in \[0,", "%tn in [1,"),
+         "X-COVER B-CYCLE B-COUNT B-TX"),
 ]
