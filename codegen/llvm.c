@@ -18,7 +18,7 @@
 #define FEATURES "+ptx83"
 #define DEBUG_DIRECTIVES_ONLY 3
 
-/* ---- parameters ---------------------------------------------------------------- */
+/* ---- parameters ---------------------------------------------------------- */
 
 static LLVMTypeRef param_type(Emit *e, const AbiParam *p)
 {
@@ -114,7 +114,7 @@ static void bind_coordinates(Emit *e)
     emit_set_var(e, coord[2].var, (Range){ 0, 31 }, lane);
 }
 
-/* ---- annotations ---------------------------------------------------------------- */
+/* ---- annotations --------------------------------------------------------- */
 
 static void annotate(Emit *e, const char *key, LLVMMetadataRef value)
 {
@@ -159,7 +159,7 @@ static void annotate_kernel(Emit *e, const AbiParamVec *params)
     annotate_grid_constants(e, params);
 }
 
-/* ---- lines ------------------------------------------------------------------------- */
+/* ---- lines --------------------------------------------------------------- */
 
 static const char *base_name(const char *path)
 {
@@ -206,7 +206,7 @@ static void open_scope(Emit *e, const char *name)
     LLVMSetCurrentDebugLocation2(e->b, at);
 }
 
-/* ---- kernels ------------------------------------------------------------------------- */
+/* ---- kernels ------------------------------------------------------------- */
 
 /* The dynamic shared memory: one array without a size for all kernels. */
 static void declare_smem(Emit *e)
@@ -286,7 +286,7 @@ static bool emit_kernel(Emit *e, Op *op)
     return true;
 }
 
-/* ---- LLVM ------------------------------------------------------------------------------ */
+/* ---- LLVM ---------------------------------------------------------------- */
 
 /* Quotes a message that LLVM allocated, and frees it. */
 static bool report(Ctx *ctx, const char *what, TAKES char *message)

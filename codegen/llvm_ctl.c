@@ -18,7 +18,7 @@ static LLVMBasicBlockRef new_block(Emit *e, const char *name)
     return LLVMAppendBasicBlockInContext(e->lc, e->fn, name);
 }
 
-/* ---- carried values ------------------------------------------------------- */
+/* ---- carried values ------------------------------------------------------ */
 
 /* The registers of the n operands of op from `first` on, side by side. */
 static bool flatten(Emit *e, const Op *op, unsigned first, unsigned n,
@@ -82,7 +82,7 @@ static bool close_phis(Emit *e, const Op *op, const EmitValue *phis,
     return true;
 }
 
-/* ---- loops ------------------------------------------------------------------ */
+/* ---- loops --------------------------------------------------------------- */
 
 static LLVMMetadataRef string_node(Emit *e, const char *name, int64_t count)
 {
@@ -298,7 +298,7 @@ bool emit_tasks(Emit *e, Op *op)
     return true;
 }
 
-/* ---- branches ----------------------------------------------------------------- */
+/* ---- branches ------------------------------------------------------------ */
 
 /* Runs b where cond holds; nothing comes out of it. */
 static bool emit_guarded(Emit *e, LLVMValueRef cond, Block *b)
@@ -364,7 +364,7 @@ bool emit_elect(Emit *e, Op *op)
     return emit_guarded(e, is_elected, op->blocks[0]);
 }
 
-/* ---- rings ----------------------------------------------------------------------- */
+/* ---- rings --------------------------------------------------------------- */
 
 static int64_t floor_mod(int64_t a, int64_t b)
 {
@@ -471,7 +471,7 @@ bool emit_ring_advance(Emit *e, Op *op)
     return true;
 }
 
-/* ---- fragments --------------------------------------------------------------------- */
+/* ---- fragments ----------------------------------------------------------- */
 
 /* Where slot s of a packed fragment is: its word and the shift in it. */
 static unsigned word_of(const Type *t, int64_t slot, LLVMValueRef *shift,
@@ -569,7 +569,7 @@ bool emit_frag(Emit *e, Op *op)
     return true;
 }
 
-/* ---- blocks ------------------------------------------------------------------------- */
+/* ---- blocks -------------------------------------------------------------- */
 
 static void set_location(Emit *e, const Op *op)
 {

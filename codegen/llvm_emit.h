@@ -104,7 +104,7 @@ void asm_drop(Asm *a);
 /* One line of PTX without operands. */
 void emit_ptx(Emit *e, const char *fmt, ...) EXO_PRINTF(2, 3);
 
-/* ---- codegen/llvm_index.c: index expressions and conditions --------------- */
+/* ---- codegen/llvm_index.c: index expressions and conditions -------------- */
 
 Range index_range(Emit *e, const Affine *a);
 bool range_fits_i32(Range r);
@@ -115,7 +115,7 @@ LLVMValueRef emit_index_auto(Emit *e, const Op *op, const Affine *a);
 LLVMValueRef emit_cond(Emit *e, const Op *op, const Cond *c); /* i1 */
 void emit_set_var(Emit *e, VarId v, Range range, LLVMValueRef value);
 
-/* ---- codegen/llvm_sem.c: scalars --------------------------------------------- */
+/* ---- codegen/llvm_sem.c: scalars ----------------------------------------- */
 
 LLVMValueRef emit_constant(Emit *e, ScalarType t, double value);
 LLVMValueRef emit_convert(Emit *e, ScalarType to, ScalarType from,
@@ -127,7 +127,7 @@ LLVMValueRef emit_prim_add(Emit *e, ScalarType t, LLVMValueRef a,
 LLVMValueRef emit_prim_fma(Emit *e, ScalarType t, LLVMValueRef a,
                            LLVMValueRef b, LLVMValueRef c);
 
-/* ---- codegen/llvm_cvt.c: bits of floats ------------------------------------------ */
+/* ---- codegen/llvm_cvt.c: bits of floats ---------------------------------- */
 
 bool scalar_is_fp8(ScalarType t);
 LLVMValueRef emit_to_f32(Emit *e, ScalarType from, LLVMValueRef v);
@@ -136,7 +136,7 @@ LLVMValueRef emit_from_f32(Emit *e, ScalarType to, LLVMValueRef v);
 LLVMValueRef emit_pack2(Emit *e, ScalarType to, LLVMValueRef lo,
                         LLVMValueRef hi);
 
-/* ---- codegen/llvm_mem.c: memory ----------------------------------------------- */
+/* ---- codegen/llvm_mem.c: memory ------------------------------------------ */
 
 /* An address in shared memory: base + dyn + constant, before swizzling. */
 typedef struct SharedAddr {
@@ -159,7 +159,7 @@ bool emit_load(Emit *e, Op *op);
 bool emit_store(Emit *e, Op *op);
 bool emit_reduce(Emit *e, Op *op);
 
-/* ---- codegen/llvm_ctl.c: control, fragments, rings ------------------------------- */
+/* ---- codegen/llvm_ctl.c: control, fragments, rings ----------------------- */
 
 bool emit_block(Emit *e, Block *b);
 bool emit_for(Emit *e, Op *op);
@@ -177,17 +177,17 @@ bool emit_frag(Emit *e, Op *op);
 LLVMValueRef emit_frag_get(Emit *e, const Type *t, const EmitValue *ev,
                            int64_t slot);
 
-/* ---- codegen/llvm_sync.c: barriers, copies ------------------------------------- */
+/* ---- codegen/llvm_sync.c: barriers, copies ------------------------------- */
 
 bool emit_sync(Emit *e, Op *op);
 bool emit_copy(Emit *e, Op *op);
 
-/* ---- codegen/llvm_mma.c: tensor cores -------------------------------------------- */
+/* ---- codegen/llvm_mma.c: tensor cores ------------------------------------ */
 
 bool emit_wgmma(Emit *e, Op *op);
 bool emit_tile_store(Emit *e, Op *op);
 
-/* ---- codegen/llvm_instr.c: instructions by their entry ----------------------------- */
+/* ---- codegen/llvm_instr.c: instructions by their entry ------------------- */
 
 bool emit_instr(Emit *e, Op *op);
 

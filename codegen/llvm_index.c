@@ -6,7 +6,8 @@
  * that is harmless modulo 2^bits, but the argument of a division is always
  * computed in bits that hold it. floordiv and mod by a power of two are a
  * shift and a mask whatever the sign; by another divisor they are unsigned
- * where the argument cannot be negative, and corrected signed ones elsewhere. */
+ * where the argument cannot be negative, and corrected signed ones elsewhere.
+ */
 #include "codegen/llvm_emit.h"
 
 #define RANGE_MAX (INT64_C(1) << 62)

@@ -16,7 +16,7 @@
 
 #define MAX_REGS 256
 
-/* ---- register order --------------------------------------------------------- */
+/* ---- register order ------------------------------------------------------ */
 
 typedef struct TileEnv {
     Env env;
@@ -104,7 +104,7 @@ static bool word_order(Emit *e, const Op *op, const Type *t, unsigned *word)
     return true;
 }
 
-/* ---- descriptors --------------------------------------------------------------- */
+/* ---- descriptors --------------------------------------------------------- */
 
 static bool interval_len(const AccessDim *d, int64_t *len)
 {
@@ -155,7 +155,7 @@ static LLVMValueRef descriptor(Emit *e, const Op *op, const WgmmaOperand *o)
     return LLVMBuildAdd(e->b, dyn, emit_i64(e, (int64_t)fixed), "");
 }
 
-/* ---- wgmma ------------------------------------------------------------------------ */
+/* ---- wgmma --------------------------------------------------------------- */
 
 /* The fragments of op's operands from `first` on pass through one asm, so that
  * nothing of them moves across it. */
@@ -370,7 +370,7 @@ bool emit_wgmma(Emit *e, Op *op)
     return pass_through(e, op, text);
 }
 
-/* ---- register tile to shared memory --------------------------------------------- */
+/* ---- register tile to shared memory -------------------------------------- */
 
 /* A store under way: destination, its layout, and the lane. */
 typedef struct TileStore {

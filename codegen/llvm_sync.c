@@ -6,7 +6,7 @@
 
 #define MAX_CTAS 16
 
-/* ---- ops without run-time operands ------------------------------------------ */
+/* ---- ops without run-time operands --------------------------------------- */
 
 static const char *plain_ptx(const Op *op)
 {
@@ -93,7 +93,7 @@ static bool emit_cta_sync(Emit *e, const Op *op)
     return true;
 }
 
-/* ---- mbarriers --------------------------------------------------------------- */
+/* ---- mbarriers ----------------------------------------------------------- */
 
 static LLVMValueRef mbarrier_addr(Emit *e, const Op *op, const Access *a)
 {
@@ -275,7 +275,7 @@ bool emit_sync(Emit *e, Op *op)
     }
 }
 
-/* ---- bulk tensor copies --------------------------------------------------------- */
+/* ---- bulk tensor copies -------------------------------------------------- */
 
 /* `[map, {coordinates, least significant first}]`, its inputs added to a. */
 static bool add_map_operand(Emit *e, const Op *op, const Access *access, Asm *a)

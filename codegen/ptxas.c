@@ -18,7 +18,7 @@
 
 static const Loc nowhere;
 
-/* ---- finding it ----------------------------------------------------------------- */
+/* ---- finding it ---------------------------------------------------------- */
 
 static bool is_program(const char *path)
 {
@@ -78,7 +78,7 @@ const char *ptxas_find(Ctx *ctx, const char *chosen)
     return found;
 }
 
-/* ---- reading what it says --------------------------------------------------------- */
+/* ---- reading what it says ------------------------------------------------ */
 
 /* The number before `word` in the line, or `otherwise`: "16 bytes smem". */
 static int64_t number_before(const char *line, const char *word,
@@ -156,7 +156,7 @@ void ptxas_parse(Ctx *ctx, const char *text, PtxasReport *out)
     arena_free(scratch);
 }
 
-/* ---- the gate ------------------------------------------------------------------------ */
+/* ---- the gate ------------------------------------------------------------ */
 
 /* C7508 drops setmaxnreg; C7510 .. C7519 serialise wgmma, for one reason or
  * another. */
@@ -197,7 +197,7 @@ bool ptxas_gate(Ctx *ctx, const PtxasReport *report)
     return ok;
 }
 
-/* ---- running it ------------------------------------------------------------------------ */
+/* ---- running it ---------------------------------------------------------- */
 
 static bool write_file(const char *path, const char *data, size_t n)
 {

@@ -42,7 +42,7 @@ typedef VEC(ArgName) ArgNameVec;
 
 static bool parse_ops(EirParser *p, Block *b);
 
-/* ---- recovery -------------------------------------------------------------------- */
+/* ---- recovery ------------------------------------------------------------ */
 
 static void skip_all(EirParser *p)
 {
@@ -84,7 +84,7 @@ static void define_broken(EirParser *p, const ResultNameVec *names)
             eir_define(p, names->data[i].name, names->data[i].loc, NULL, 0);
 }
 
-/* ---- heads ------------------------------------------------------------------------- */
+/* ---- heads --------------------------------------------------------------- */
 
 static bool parse_result_names(EirParser *p, ResultNameVec *out)
 {
@@ -268,7 +268,7 @@ static bool parse_tail(EirParser *p, Head *h)
     return parse_origin(p, h) && parse_loc(p, h);
 }
 
-/* ---- making the op -------------------------------------------------------------------- */
+/* ---- making the op ------------------------------------------------------- */
 
 /* For messages. */
 static const char *op_text(EirParser *p, OpCode code)
@@ -353,7 +353,7 @@ static bool parse_braced(EirParser *p, Block *b)
            eir_expect(p, EIR_rbrace);
 }
 
-/* ---- block arguments --------------------------------------------------------------------- */
+/* ---- block arguments ----------------------------------------------------- */
 
 static const struct {
     const char *word;
@@ -480,7 +480,7 @@ static bool add_loop_args(EirParser *p, Op *op, const ArgNameVec *vars,
     return ok;
 }
 
-/* ---- ops with a syntax of their own --------------------------------------------------------- */
+/* ---- ops with a syntax of their own -------------------------------------- */
 
 /* mode = tasks, mode = threads(unit) */
 static bool parse_mode(EirParser *p, Head *h)
@@ -668,7 +668,7 @@ static bool parse_ops(EirParser *p, Block *b)
     return true;
 }
 
-/* ---- the top level ------------------------------------------------------------------------- */
+/* ---- the top level ------------------------------------------------------- */
 
 /* The coordinates of a kernel are its last three variables. */
 static void bound_coords(EirParser *p, Op *op)

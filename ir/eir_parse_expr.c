@@ -10,7 +10,7 @@
 
 #define EIR_MAX_LIST 4096
 
-/* ---- tokens ------------------------------------------------------------------ */
+/* ---- tokens -------------------------------------------------------------- */
 
 bool eir_error(EirParser *p, Loc loc, const char *fmt, ...)
 {
@@ -97,7 +97,7 @@ bool eir_skip_wrapped(EirParser *p)
     return eir_expect(p, EIR_lparen);
 }
 
-/* ---- names ------------------------------------------------------------------- */
+/* ---- names --------------------------------------------------------------- */
 
 EirBinding *eir_lookup(EirParser *p, const EirToken *tok)
 {
@@ -148,7 +148,7 @@ const char *eir_kept_name(const char *name)
     return name[strspn(name, "0123456789")] ? name : NULL;
 }
 
-/* ---- index expressions and conditions ------------------------------------------ */
+/* ---- index expressions and conditions ------------------------------------ */
 
 typedef struct Expr {
     const Affine *index; /* one of the two */
@@ -485,7 +485,7 @@ bool eir_parse_index_list(EirParser *p, EirAffineVec *out)
     return eir_expect(p, EIR_rbracket);
 }
 
-/* ---- accesses and operands ------------------------------------------------------ */
+/* ---- accesses and operands ----------------------------------------------- */
 
 Value *eir_parse_value(EirParser *p)
 {

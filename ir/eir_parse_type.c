@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- literals ---------------------------------------------------------------- */
+/* ---- literals ------------------------------------------------------------ */
 
 bool eir_parse_int(EirParser *p, int64_t *out)
 {
@@ -201,7 +201,7 @@ bool eir_parse_attr_value(EirParser *p, Attr *out)
     return true;
 }
 
-/* ---- types ------------------------------------------------------------------------ */
+/* ---- types --------------------------------------------------------------- */
 
 /* `[a, b ring depth, ..]`, absent for rank 0. */
 static bool parse_shape(EirParser *p, EirTyped *out, unsigned *rank)

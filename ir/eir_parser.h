@@ -54,7 +54,7 @@ typedef struct EirTyped {
     Value *guard;
 } EirTyped;
 
-/* ---- tokens ---------------------------------------------------------------- */
+/* ---- tokens -------------------------------------------------------------- */
 
 /* Reports at loc, counts. */
 bool eir_error(EirParser *p, Loc loc, const char *fmt, ...) EXO_PRINTF(3, 4);
@@ -74,7 +74,7 @@ void eir_leave(EirParser *p);
 /* False, with an error, when a list of n is at its limit. */
 bool eir_list_room(EirParser *p, Loc loc, size_t n);
 
-/* ---- names ------------------------------------------------------------------ */
+/* ---- names --------------------------------------------------------------- */
 
 /* The binding of a %name, or NULL when it is unknown (reported) or broken. */
 EirBinding *eir_lookup(EirParser *p, const EirToken *tok);
@@ -85,7 +85,7 @@ void eir_scope_close(EirParser *p, size_t mark);
 /* The name a value or variable keeps: NULL for one that is all digits. */
 const char *eir_kept_name(const char *name);
 
-/* ---- pieces ------------------------------------------------------------------ */
+/* ---- pieces -------------------------------------------------------------- */
 
 bool eir_parse_int(EirParser *p, int64_t *out);
 bool eir_parse_literal(EirParser *p, Param *out);

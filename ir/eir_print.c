@@ -29,7 +29,7 @@ static void start_line(EirPrinter *pr)
         strbuf_add(pr->out, "  ");
 }
 
-/* ---- what an op's own syntax says already --------------------------------------- */
+/* ---- what an op's own syntax says already -------------------------------- */
 
 static const Param *targs_of(const Op *op)
 {
@@ -77,7 +77,7 @@ static bool attr_is_syntax(const Op *op, const char *key)
     return op->code == OP_async_tasks && !strcmp(key, "rank");
 }
 
-/* ---- pieces of a line --------------------------------------------------------------- */
+/* ---- pieces of a line ---------------------------------------------------- */
 
 static void print_attr(EirPrinter *pr, const Op *op, const Attr *a, bool *any)
 {
@@ -222,7 +222,7 @@ static void print_operands(EirPrinter *pr, const Op *op, unsigned n,
     }
 }
 
-/* ---- blocks -------------------------------------------------------------------------- */
+/* ---- blocks -------------------------------------------------------------- */
 
 static void print_ops(EirPrinter *pr, const Block *b)
 {
@@ -271,7 +271,7 @@ static void print_parameters(EirPrinter *pr, const Block *b)
     strbuf_addc(pr->out, ')');
 }
 
-/* ---- ops with a syntax of their own ------------------------------------------------------- */
+/* ---- ops with a syntax of their own -------------------------------------- */
 
 static void print_symbol(EirPrinter *pr, const Op *op)
 {
@@ -428,7 +428,7 @@ static void print_op(EirPrinter *pr, const Op *op)
     }
 }
 
-/* ---- modules ------------------------------------------------------------------------------- */
+/* ---- modules ------------------------------------------------------------- */
 
 /* The file that most locations are in: the first op's. */
 static uint32_t main_file(const Module *m)

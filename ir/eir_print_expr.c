@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-/* ---- names -------------------------------------------------------------------- */
+/* ---- names --------------------------------------------------------------- */
 
 typedef struct EirTaken {
     unsigned next_suffix;
@@ -122,7 +122,7 @@ void eir_print_value(EirPrinter *pr, const Value *v)
     strbuf_addf(pr->out, "%%%s", value_name(pr, v));
 }
 
-/* ---- index expressions ---------------------------------------------------------- */
+/* ---- index expressions --------------------------------------------------- */
 
 /* A term made ready: what it is sorted by, and how its atom prints. */
 typedef struct TextTerm {
@@ -328,7 +328,7 @@ void eir_print_index_list(EirPrinter *pr, unsigned n, const Affine *const *e)
     strbuf_addc(pr->out, ']');
 }
 
-/* ---- conditions --------------------------------------------------------------------- */
+/* ---- conditions ---------------------------------------------------------- */
 
 /* e >= 0: all on one side as `positive >= -c` or `negative < c + 1`, otherwise
  * as `negative < positive`, or `<=` with the constant where it is positive. */
@@ -406,7 +406,7 @@ void eir_print_cond(EirPrinter *pr, const Cond *c)
     cond_text(pr, pr->out, c, PREC_OR);
 }
 
-/* ---- accesses, types, attributes -------------------------------------------------------- */
+/* ---- accesses, types, attributes ----------------------------------------- */
 
 void eir_print_access(EirPrinter *pr, const Access *a)
 {

@@ -1,8 +1,8 @@
 /* The older name CudaCommitGroup: one mechanism where now there are three.
  *
- * Which one is meant shows in the timeline of the barrier's Arrive. Barriers get
- * the new mechanism once the procedure is built, so that nothing behind the
- * parser knows the older name. */
+ * Which one is meant shows in the timeline of the barrier's Arrive. Barriers
+ * get the new mechanism once the procedure is built, so that nothing behind
+ * the parser knows the older name. */
 #include "ir/exo_build.h"
 
 #include <string.h>

@@ -65,7 +65,7 @@ typedef struct UnitRef {
     const Param *params;
 } UnitRef;
 
-/* ---- types ---------------------------------------------------------------- */
+/* ---- types --------------------------------------------------------------- */
 
 typedef enum TypeKind {
     TK_scalar,  /* a number of type elem */
@@ -110,7 +110,7 @@ void param_print(StrBuf *out, const Param *p);
 void memref_print(StrBuf *out, const MemRef *m, bool exo);
 void unitref_print(StrBuf *out, const UnitRef *u);
 
-/* ---- values --------------------------------------------------------------- */
+/* ---- values -------------------------------------------------------------- */
 
 /* Extents of a tensor, window, map or barrier: on its value. */
 struct Value {
@@ -126,7 +126,7 @@ struct Value {
     Value *ring_guard;    /* .ring_guarded_by, or NULL */
 };
 
-/* ---- accesses ------------------------------------------------------------- */
+/* ---- accesses ------------------------------------------------------------ */
 
 typedef enum DimKind {
     DIM_point,    /* lo */
@@ -147,7 +147,7 @@ typedef struct Access {
     AccessDim *dims;
 } Access;
 
-/* ---- ops ------------------------------------------------------------------- */
+/* ---- ops ----------------------------------------------------------------- */
 
 typedef enum OpCode {
     OP_none,
@@ -248,7 +248,7 @@ void module_free(TAKES Module *m);
 /* A deep copy in the same Ctx with its own ExprCtx; sids are kept. */
 GIVES Module *module_clone(const Module *m);
 
-/* ---- making and editing ----------------------------------------------------- */
+/* ---- making and editing -------------------------------------------------- */
 
 /* A detached op with room for its operands, results and blocks (blocks are
  * made, results are not typed yet). Statements get a fresh sid. */
@@ -316,7 +316,7 @@ Op *op_enclosing(Op *op, OpCode code);
 /* The top-level op (proc, kernel, host.proc) named so, or NULL. */
 Op *module_symbol(const Module *m, const char *name);
 
-/* ---- rows ------------------------------------------------------------------- */
+/* ---- rows ---------------------------------------------------------------- */
 
 enum {
     OPT_PURE = 1u << 0, /* no effect: dead when its results are unused */
@@ -353,7 +353,7 @@ static inline bool op_has(const Op *op, unsigned trait)
     return (op_info(op->code)->traits & trait) != 0;
 }
 
-/* ---- accesses of an op -------------------------------------------------------- */
+/* ---- accesses of an op --------------------------------------------------- */
 
 enum {
     ACC_READ = 1u << 0,

@@ -13,7 +13,7 @@
 
 #include "ir/ir.h"
 
-/* ---- memories -------------------------------------------------------------- */
+/* ---- memories ------------------------------------------------------------ */
 
 /* Which permissions hold (reference 4.1) and where the bytes are. */
 typedef enum MemFamily {
@@ -69,7 +69,7 @@ const Mem *lib_mem(Lib *lib, Loc loc, const MemRef *ref);
 const Mem *lib_mem_find(Lib *lib, const MemRef *ref);
 bool mem_is_a(Lib *lib, const MemRef *sub, const MemRef *super);
 
-/* ---- units ----------------------------------------------------------------- */
+/* ---- units --------------------------------------------------------------- */
 
 /* One entry of a unit's domain or box: num / den * product of the named
  * dimensions (each 0 or more times); agnostic: the box says nothing. */
@@ -88,7 +88,7 @@ typedef struct Unit {
 
 const Unit *lib_unit(Lib *lib, Loc loc, const UnitRef *ref);
 
-/* ---- timelines -------------------------------------------------------------- */
+/* ---- timelines ----------------------------------------------------------- */
 
 /* ir/timelines.def: qualitative timelines (reference 5.2), synchronisation
  * timelines with their full and temporal sets as bit masks (5.3), instruction
@@ -116,7 +116,7 @@ bool qual_family_lookup(const char *family, const char *instr,
 /* Every timeline that the family's records may hold. */
 uint32_t qual_family_mask(const char *family);
 
-/* ---- instructions ------------------------------------------------------------ */
+/* ---- instructions -------------------------------------------------------- */
 
 /* One runtime parameter of an instance. */
 typedef struct InstrParam {
@@ -178,7 +178,7 @@ int64_t instr_targ_int(const Instr *in, const char *name);
 /* The instance of a par.instr or async.instr op. */
 const Instr *op_instr(const Module *m, const Op *op);
 
-/* ---- the library itself -------------------------------------------------------- */
+/* ---- the library itself -------------------------------------------------- */
 
 /* A library that sees the entries of lib_dir's *.exo files (read now; errors
  * are reported). The Lib belongs to ctx. */

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* ---- reports --------------------------------------------------------------------- */
+/* ---- reports ------------------------------------------------------------- */
 
 bool wf_fault(Wellformed *w, const char *fmt, ...)
 {
@@ -58,7 +58,7 @@ const char *wf_type_label(Wellformed *w, const Type *t)
                         scalar_type_name(t->elem), t->rank);
 }
 
-/* ---- what is visible --------------------------------------------------------------- */
+/* ---- what is visible ----------------------------------------------------- */
 
 static bool see_value(Wellformed *w, const Value *v)
 {
@@ -101,7 +101,7 @@ static bool value_visible(Wellformed *w, const Value *v)
     return true;
 }
 
-/* ---- expressions --------------------------------------------------------------------- */
+/* ---- expressions --------------------------------------------------------- */
 
 static bool index_ok(Wellformed *w, const Affine *e, const char *what);
 
@@ -233,7 +233,7 @@ static bool extents_ok(Wellformed *w, const Value *v)
                      wf_type_label(w, v->ring_guard->type)));
 }
 
-/* ---- against the row ------------------------------------------------------------------- */
+/* ---- against the row ----------------------------------------------------- */
 
 static bool operand_ok(Wellformed *w, const Operand *o)
 {
@@ -441,7 +441,7 @@ static bool row_ok(Wellformed *w)
     return true;
 }
 
-/* ---- the walk ------------------------------------------------------------------------------ */
+/* ---- the walk ------------------------------------------------------------ */
 
 static void block_check(Wellformed *w, const Block *b);
 

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* ---- types by op --------------------------------------------------------------------------- */
+/* ---- types by op --------------------------------------------------------- */
 
 static const Type *operand_type(const Op *op, unsigned i)
 {

@@ -33,7 +33,7 @@ static void replace_value(Canon *c, const Value *from, Value *to)
     clone_map_value(c->map, from, to);
 }
 
-/* ---- arith ---------------------------------------------------------------------- */
+/* ---- arith --------------------------------------------------------------- */
 
 static bool can_fold(OpCode code)
 {
@@ -92,7 +92,7 @@ static void canon_arith(Canon *c, Op *op)
         make_constant(c, op, x);
 }
 
-/* ---- ifs -------------------------------------------------------------------------- */
+/* ---- ifs ----------------------------------------------------------------- */
 
 static bool block_is_empty(const Block *b)
 {
@@ -180,7 +180,7 @@ static void canon_if(Canon *c, Op *op)
     simplify_if(c, op);
 }
 
-/* ---- loops ------------------------------------------------------------------------- */
+/* ---- loops --------------------------------------------------------------- */
 
 /* Does the loop only say how often, not who? */
 static bool is_plain(const Op *op)
@@ -239,7 +239,7 @@ static void canon_for(Canon *c, Op *op)
     }
 }
 
-/* ---- the walk ------------------------------------------------------------------------ */
+/* ---- the walk ------------------------------------------------------------ */
 
 static void canon_values(Canon *c, Op *op)
 {

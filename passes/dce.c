@@ -16,7 +16,7 @@ typedef struct Dce {
     int sign; /* while counting: +1, or -1 for an op that goes */
 } Dce;
 
-/* ---- counting ------------------------------------------------------------------ */
+/* ---- counting ------------------------------------------------------------ */
 
 static void count_value(Dce *d, const Value *v, bool reads)
 {
@@ -122,7 +122,7 @@ static bool count_walk(Op *op, void *user)
     return true;
 }
 
-/* ---- erasing -------------------------------------------------------------------- */
+/* ---- erasing ------------------------------------------------------------- */
 
 static void erase(Dce *d, Op *op)
 {

@@ -1,10 +1,10 @@
 /* Passes, checks among them, and the manager that runs a pipeline of them.
  *
  * A pass is one function over a module; its row in passes/passes.def has its
- * name, options, what it requires and what it preserves (docs/adding-a-pass.md).
- * A pass changes the module it is given and answers false after reporting an
- * error; the manager hands it a clone and swaps that in only on success, so the
- * module before is still there when a pass fails.
+ * name, options, what it requires and what it preserves (see
+ * docs/adding-a-pass.md). A pass changes the module it is given and answers false after
+ * reporting an error; the manager hands it a clone and swaps that in only on
+ * success, so the module before is still there when a pass fails.
  *
  * Checks are passes that change nothing. They live in verify/, which passes/
  * never includes: a tool injects them as PassCheck functions. One that is in
@@ -18,7 +18,7 @@ struct Prover;
 typedef struct PassCtx PassCtx;
 typedef struct PassManager PassManager;
 
-/* ---- passes ------------------------------------------------------------------- */
+/* ---- passes -------------------------------------------------------------- */
 
 typedef bool PassFn(PassCtx *pc, Module *m);
 
@@ -58,7 +58,7 @@ const char *pass_option_str(const PassCtx *pc, const char *key);
 /* Adds to a counter of --pass-statistics. */
 void pass_count(PassCtx *pc, const char *what, int64_t n);
 
-/* ---- checks -------------------------------------------------------------------- */
+/* ---- checks -------------------------------------------------------------- */
 
 typedef enum PassVerdict {
     PASS_proved,
@@ -86,7 +86,7 @@ typedef struct PassCheck {
 void pass_finding(PassCtx *pc, PassFinding f);
 const char *pass_verdict_name(PassVerdict v);
 
-/* ---- pipelines -------------------------------------------------------------------- */
+/* ---- pipelines ----------------------------------------------------------- */
 
 typedef struct PassOption {
     const char *key;
@@ -113,7 +113,7 @@ void pipeline_print(const Pipeline *p, unsigned first, StrBuf *out);
  * that is none: passes/pipelines.c. */
 const char *pipeline_default(const char *form);
 
-/* ---- the manager ------------------------------------------------------------------- */
+/* ---- the manager --------------------------------------------------------- */
 
 typedef struct PassCounter {
     const char *pass, *what;
@@ -154,7 +154,7 @@ bool pipeline_run(PassManager *pm, const Pipeline *p, Module **m);
 /* Removes derived.* attributes everywhere. */
 void module_drop_derived(Module *m);
 
-/* ---- the general passes (rows of passes.def) ----------------------------------------- */
+/* ---- the general passes (rows of passes.def) ----------------------------- */
 
 PassFn pass_canonicalize, pass_cse, pass_dce, pass_inline;
 PassFn pass_strip_annotations;

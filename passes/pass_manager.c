@@ -63,7 +63,7 @@ const char *pass_verdict_name(PassVerdict v)
     return names[v];
 }
 
-/* ---- options of rows --------------------------------------------------------- */
+/* ---- options of rows ----------------------------------------------------- */
 
 /* One `key:type=default` of a row. */
 typedef struct OptionSpec {
@@ -138,7 +138,7 @@ const char *pass_option_str(const PassCtx *pc, const char *key)
     return run_option(pc, key, PARAM_str)->s;
 }
 
-/* ---- pipelines as text ----------------------------------------------------------- */
+/* ---- pipelines as text --------------------------------------------------- */
 
 typedef VEC(PassOption) OptionVec;
 
@@ -312,7 +312,7 @@ void pipeline_print(const Pipeline *p, unsigned first, StrBuf *out)
     }
 }
 
-/* ---- running ------------------------------------------------------------------------ */
+/* ---- running ------------------------------------------------------------- */
 
 void pass_count(PassCtx *pc, const char *what, int64_t n)
 {

@@ -1,7 +1,7 @@
 /* Shared steps of the general passes. */
 #include "passes/rewrite.h"
 
-/* ---- substitution ------------------------------------------------------------ */
+/* ---- substitution -------------------------------------------------------- */
 
 static bool subst_index(CloneMap *cm, const Affine **e)
 {
@@ -75,7 +75,7 @@ bool value_substitute(CloneMap *cm, Module *m, Value *v)
     return subst_list(cm, m, v->type->rank, &v->shape);
 }
 
-/* ---- blocks ---------------------------------------------------------------------- */
+/* ---- blocks -------------------------------------------------------------- */
 
 void block_splice_before(Op *at, Block *b)
 {
@@ -91,7 +91,7 @@ Op *block_yield(const Block *b)
     return b->last && b->last->code == OP_ctl_yield ? b->last : NULL;
 }
 
-/* ---- conditions ------------------------------------------------------------------ */
+/* ---- conditions ---------------------------------------------------------- */
 
 static Decided decide_ge0(ExprCtx *x, const Affine *e)
 {
@@ -141,7 +141,7 @@ Decided cond_decide(ExprCtx *x, const Cond *c)
                                                   : decide_not(strong);
 }
 
-/* ---- calls ------------------------------------------------------------------------- */
+/* ---- calls --------------------------------------------------------------- */
 
 /* Does the access take all of its base? */
 static bool access_is_whole(const Access *a)

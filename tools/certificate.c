@@ -15,7 +15,7 @@
 
 #define GATE "ptxas-gate"
 
-/* ---- levels -------------------------------------------------------------------- */
+/* ---- levels -------------------------------------------------------------- */
 
 static bool in_host_memory(const Value *v)
 {
@@ -56,7 +56,7 @@ const char *module_level(const Module *m)
     return annotated ? "par" : "seq";
 }
 
-/* ---- filling --------------------------------------------------------------------- */
+/* ---- filling ------------------------------------------------------------- */
 
 void certificate_add_text(Certificate *c, const char *name, const char *text,
                           size_t n)
@@ -98,7 +98,7 @@ void certificate_add_kernel(Certificate *c, const Op *kernel)
     VEC_PUSH(ctx_arena(c->ctx), &c->kernels, k);
 }
 
-/* ---- which checks there are ------------------------------------------------------- */
+/* ---- which checks there are ---------------------------------------------- */
 
 /* The i-th check that is known, or NULL past the last. */
 static const char *known_check(unsigned i)
@@ -146,7 +146,7 @@ void certificate_summary(const Certificate *c, StrBuf *out)
     }
 }
 
-/* ---- JSON --------------------------------------------------------------------------- */
+/* ---- JSON ---------------------------------------------------------------- */
 
 #if EXO_WITH_JSON
 #include <jansson.h>

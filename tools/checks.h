@@ -7,7 +7,7 @@
 
 /* What checks are told besides the module. They keep a pointer to it. */
 typedef struct CheckInputs {
-    const char *proc;  /* one procedure, public or not; NULL: every public one */
+    const char *proc; /* one procedure, public or not; NULL: each public one */
     const char *sizes; /* as --size gives them, or NULL: derived ones */
     /* The program that the module was lowered from, or at par the lowered form
      * that someone else made; NULL: none. */

@@ -39,7 +39,7 @@ typedef struct Opt {
     unsigned n_parts;
 } Opt;
 
-/* ---- showing modules --------------------------------------------------------- */
+/* ---- showing modules ----------------------------------------------------- */
 
 static bool names_pass(const Opt *opt, const char *option, const char *pass)
 {
@@ -123,7 +123,7 @@ static void report_costs(const Opt *opt, const PassManager *pm,
                 (long long)pm->counters.data[i].n, pm->counters.data[i].what);
 }
 
-/* ---- running the pipeline ------------------------------------------------------ */
+/* ---- running the pipeline ------------------------------------------------ */
 
 /* The module before the pass that failed, under a line that repeats it. */
 static void write_reproducer(Opt *opt, const PassManager *pm, const Module *m)
@@ -179,7 +179,7 @@ static bool print_module(Opt *opt, Module *m)
     return true;
 }
 
-/* ---- parts of the input ----------------------------------------------------------- */
+/* ---- parts of the input -------------------------------------------------- */
 
 static ToolStatus run_part(Opt *opt, uint32_t file)
 {
@@ -286,7 +286,7 @@ static ToolStatus run_file(Opt *opt)
     return status;
 }
 
-/* ---- the command line ---------------------------------------------------------------- */
+/* ---- the command line ---------------------------------------------------- */
 
 static ToolStatus print_pass_list(void)
 {

@@ -52,7 +52,7 @@ typedef struct Translate {
     bool assembled;
 } Translate;
 
-/* ---- checks and lowering ---------------------------------------------------------- */
+/* ---- checks and lowering ------------------------------------------------- */
 
 /* A size of --size, as sync-check's option. */
 static bool add_size(const char *name, size_t n, int64_t value, void *user)
@@ -190,7 +190,7 @@ static ToolStatus bring_to_level(Translate *t)
     return status;
 }
 
-/* ---- code ----------------------------------------------------------------------------- */
+/* ---- code ---------------------------------------------------------------- */
 
 static ToolStatus gather_kernels(Translate *t)
 {
@@ -301,7 +301,7 @@ static ToolStatus make_code(Translate *t)
     return status;
 }
 
-/* ---- writing ----------------------------------------------------------------------------- */
+/* ---- writing ------------------------------------------------------------- */
 
 static bool write_text(Translate *t, const StrBuf *s)
 {
@@ -387,7 +387,7 @@ static void print_report(Translate *t)
     strbuf_free(&s);
 }
 
-/* ---- the command line ---------------------------------------------------------------------- */
+/* ---- the command line ---------------------------------------------------- */
 
 /* What this build or version does not have. */
 static ToolStatus check_available(Translate *t)

@@ -14,7 +14,7 @@
 
 typedef VEC(const char *) PathVec;
 
-/* ---- folders --------------------------------------------------------------- */
+/* ---- folders ------------------------------------------------------------- */
 
 /* The path of the running program; argv[0] where the system does not say. */
 static const char *program_path(Ctx *ctx, const Options *o)
@@ -73,7 +73,7 @@ bool input_is_exo(const Options *o, const char *path)
     return n > 4 && !strcmp(path + n - 4, ".exo");
 }
 
-/* ---- imports of .eir ----------------------------------------------------------- */
+/* ---- imports of .eir ----------------------------------------------------- */
 
 static bool readable(const char *path)
 {
@@ -129,7 +129,7 @@ static bool load_imports(Ctx *ctx, const Options *o, uint32_t file, Module *m,
     return ok;
 }
 
-/* ---- modules -------------------------------------------------------------------- */
+/* ---- modules ------------------------------------------------------------- */
 
 static Module *read_eir(Ctx *ctx, const Options *o, uint32_t file, Lib *lib)
 {

@@ -69,7 +69,7 @@ ToolStatus options_usage(const Options *o, const char *fmt, ...)
     return TOOL_usage;
 }
 
-/* ---- parsing -------------------------------------------------------------- */
+/* ---- parsing ------------------------------------------------------------- */
 
 static const OptionRow *row_find(const char *tool, const char *name, size_t n)
 {
@@ -239,7 +239,7 @@ void options_free(Options *o)
     o->arena = NULL;
 }
 
-/* ---- what was given --------------------------------------------------------- */
+/* ---- what was given ------------------------------------------------------ */
 
 const char *options_nth(const Options *o, const char *name, unsigned i)
 {
@@ -313,7 +313,7 @@ bool options_sizes(const char *text,
     return true;
 }
 
-/* ---- help --------------------------------------------------------------------- */
+/* ---- help ---------------------------------------------------------------- */
 
 /* `--name=ARG`, `-o FILE`, with `..` taken off. */
 static void spell(const OptionRow *row, StrBuf *out)

@@ -13,7 +13,7 @@
 
 enum { MAP_ALIGN = 16 };
 
-/* ---- captures ---------------------------------------------------------------- */
+/* ---- captures ------------------------------------------------------------ */
 
 typedef struct Scan {
     Lower *L;
@@ -128,7 +128,7 @@ void host_captures(Lower *L)
         }
 }
 
-/* ---- the launch ------------------------------------------------------------------ */
+/* ---- the launch ---------------------------------------------------------- */
 
 static Access *whole_access(Lower *L, Value *v)
 {
@@ -158,7 +158,7 @@ void host_launch(Lower *L, Op *device)
     op_detach(device);
 }
 
-/* ---- checks ------------------------------------------------------------------------ */
+/* ---- checks -------------------------------------------------------------- */
 
 static const char *plain_var(const ExprNames *n, VarId v)
 {
@@ -340,7 +340,7 @@ static void check_map(Checks *c, const Access *window)
                        name, (int)MAP_ALIGN));
 }
 
-/* ---- the host procedure ---------------------------------------------------------------- */
+/* ---- the host procedure -------------------------------------------------- */
 
 static void check_assert(Checks *c, Op *op)
 {

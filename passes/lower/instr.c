@@ -22,7 +22,7 @@ static unsigned param_index(const Instr *in, const char *name)
     panic("instruction '%s' has no parameter '%s'", in->name, name);
 }
 
-/* ---- bulk tensor copies --------------------------------------------------------- */
+/* ---- bulk tensor copies -------------------------------------------------- */
 
 /* The box's extents: intervals as they are, a point is one element. */
 static void points_to_intervals(Lower *L, Access *a)
@@ -124,7 +124,7 @@ static void hook_tma_reduce_add(Lower *L, Op *op, const Instr *in)
     op_set_str(L->m, store, "op", "add");
 }
 
-/* ---- wgmma ---------------------------------------------------------------------------- */
+/* ---- wgmma --------------------------------------------------------------- */
 
 enum { WGMMA_K_BYTES = 32 }; /* of K in one instruction: PTX ISA, wgmma */
 
@@ -245,7 +245,7 @@ static void hook_wgmma(Lower *L, Op *op, const Instr *in)
     }
 }
 
-/* ---- register tiles ---------------------------------------------------------------------- */
+/* ---- register tiles ------------------------------------------------------ */
 
 static void hook_tile_store(Lower *L, Op *op, const Instr *in)
 {
@@ -267,7 +267,7 @@ static void hook_tile_store(Lower *L, Op *op, const Instr *in)
     op_set_int(L->m, store, "col0", col0 ? col0->i : 0);
 }
 
-/* ---- register tiles, element by element ------------------------------------------- */
+/* ---- register tiles, element by element ---------------------------------- */
 
 /* Where lane `lane` finds slot `slot` of a tile: row and column. */
 typedef struct TilePlace {
@@ -464,7 +464,7 @@ static void hook_tile_load(Lower *L, Op *op, const Instr *in)
     }
 }
 
-/* ---- by PTX ---------------------------------------------------------------------------------- */
+/* ---- by PTX -------------------------------------------------------------- */
 
 static Value *register_arg(Lower *L, Op *op, unsigned i, bool read)
 {
@@ -515,11 +515,12 @@ static Op *lower_by_ptx(Lower *L, Op *op, const Instr *in)
     return call;
 }
 
-/* ---- ldmatrix --------------------------------------------------------------------- */
+/* ---- ldmatrix ------------------------------------------------------------ */
 
-/* Lane 8 * q + r of ldmatrix.x4 gives the address of row r of matrix q (PTX ISA,
- * ldmatrix): the window's corner moves with the lane. Matrices stand row-major
- * in the window; operand 'A' takes them column by column, as mma wants them. */
+/* Lane 8 * q + r of ldmatrix.x4 gives the address of row r of matrix q (PTX
+ * ISA, ldmatrix): the window's corner moves with the lane. Matrices stand
+ * row-major in the window; operand 'A' takes them column by column, as mma
+ * wants them. */
 static void hook_ldmatrix(Lower *L, Op *op, const Instr *in)
 {
     ExprCtx *x = L->m->exprs;

@@ -20,7 +20,7 @@ Diag *lower_error(Lower *L, Loc loc, const char *code, const char *fmt, ...)
     return diag_error(L->ctx, loc, code, "%s", text);
 }
 
-/* ---- emission ---------------------------------------------------------------- */
+/* ---- emission ------------------------------------------------------------ */
 
 Op *lower_emit(Lower *L, OpCode code, unsigned n_operands, unsigned n_results,
                unsigned n_blocks)
@@ -142,7 +142,7 @@ const Cond *role_simplify(Lower *L, const Cond *c)
     return fold(L, c, &s);
 }
 
-/* ---- accesses ---------------------------------------------------------------- */
+/* ---- accesses ------------------------------------------------------------ */
 
 static Value *kernel_base(Lower *L, Value *root)
 {
@@ -172,7 +172,7 @@ Access *lower_access(Lower *L, const Access *a)
     return out;
 }
 
-/* ---- what a role executes ------------------------------------------------------ */
+/* ---- what a role executes ------------------------------------------------ */
 
 bool role_executes(Lower *L, const Op *op)
 {
@@ -228,7 +228,7 @@ bool warps_touch_memory(Lower *L, int64_t lo, int64_t hi)
     return t.found;
 }
 
-/* ---- the kernel ------------------------------------------------------------------ */
+/* ---- the kernel ---------------------------------------------------------- */
 
 static void add_coordinate(Lower *L, VarId var)
 {

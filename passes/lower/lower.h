@@ -31,7 +31,7 @@ bool lower_par_to_async_wrong(Ctx *ctx, Module *m, const char *rule);
 #define LOWER_WRONG(L, rule) false
 #endif
 
-/* ---- shared memory: smem.c ------------------------------------------------ */
+/* ---- shared memory: smem.c ----------------------------------------------- */
 
 typedef struct SmemObject {
     Value *source; /* the par allocation: a tensor or an mbarrier array */
@@ -47,7 +47,7 @@ typedef struct SmemLayout {
     int64_t bytes; /* of the whole dynamic block */
 } SmemLayout;
 
-/* ---- registers: frag.c ----------------------------------------------------- */
+/* ---- registers: frag.c --------------------------------------------------- */
 
 /* The state of one register tensor (or one of its tiles) while a role is
  * emitted. Its contents are `value` where `live` holds, and zero elsewhere;
@@ -67,7 +67,7 @@ typedef struct Frag {
 typedef VEC(Frag *) FragPtrVec;
 typedef VEC(Value *) ValueVec;
 
-/* ---- rings: ring.c ----------------------------------------------------------- */
+/* ---- rings: ring.c ------------------------------------------------------- */
 
 /* Rings that advance alike share one carried counter: same depth, and the same
  * number of positions consumed by a task. */
@@ -97,7 +97,7 @@ typedef struct NamedBarrier {
     int64_t id; /* the first of (cover_hi - cover_lo) / n_warps ids */
 } NamedBarrier;
 
-/* ---- the lowering's state --------------------------------------------------- */
+/* ---- the lowering's state ------------------------------------------------ */
 
 typedef struct Lower {
 #ifdef EXO_INJECT
@@ -136,7 +136,7 @@ typedef struct Lower {
 Diag *lower_error(Lower *L, Loc loc, const char *code, const char *fmt, ...)
     EXO_PRINTF(4, 5);
 
-/* ---- emission helpers: lower.c ------------------------------------------------ */
+/* ---- emission helpers: lower.c ------------------------------------------- */
 
 /* A new op at the end of L->out, with the current statement's origin. */
 Op *lower_emit(Lower *L, OpCode code, unsigned n_operands, unsigned n_results,
@@ -170,11 +170,11 @@ bool lower_by_elected_lane(Lower *L, const Op *op);
  * than through an elected lane? */
 bool warps_touch_memory(Lower *L, int64_t lo, int64_t hi);
 
-/* ---- statements: stmt.c ---------------------------------------------------------- */
+/* ---- statements: stmt.c -------------------------------------------------- */
 
 void lower_role_body(Lower *L, Block *b);
 
-/* ---- per file ------------------------------------------------------------------------ */
+/* ---- per file ------------------------------------------------------------ */
 
 bool smem_layout(Lower *L);
 SmemObject *smem_object(Lower *L, const Value *source);

@@ -15,7 +15,7 @@ enum { UNROLL_LIMIT = 4096 };
 
 static void lower_block(Lower *L, Block *b);
 
-/* ---- ifs ------------------------------------------------------------------- */
+/* ---- ifs ----------------------------------------------------------------- */
 
 typedef struct IfArm {
     Block *source; /* NULL: nothing happens */
@@ -135,7 +135,7 @@ static void lower_if(Lower *L, const Cond *cond, Block *then, Block *otherwise)
     }
 }
 
-/* ---- loops ------------------------------------------------------------------- */
+/* ---- loops --------------------------------------------------------------- */
 
 typedef struct Indexing {
     VarId iter;
@@ -355,7 +355,7 @@ static void lower_for(Lower *L, Op *op)
                     mode);
 }
 
-/* ---- assignments --------------------------------------------------------------- */
+/* ---- assignments --------------------------------------------------------- */
 
 static void lower_load(Lower *L, Op *op)
 {

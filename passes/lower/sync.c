@@ -14,7 +14,7 @@
 
 #include <string.h>
 
-/* ---- timelines ------------------------------------------------------------- */
+/* ---- timelines ----------------------------------------------------------- */
 
 static bool within(const char *a, const char *b)
 {
@@ -28,7 +28,7 @@ static bool sees_async_proxy(const char *second)
     return !within(second, "cuda_in_order");
 }
 
-/* ---- preparation ------------------------------------------------------------- */
+/* ---- preparation --------------------------------------------------------- */
 
 typedef struct BarrierUse {
     const Value *barrier;
@@ -97,7 +97,7 @@ int64_t mbarrier_count(Lower *L, const Value *barrier)
     return n < 1 ? 1 : n;
 }
 
-/* ---- scope of barriers between CTAs ------------------------------------------- */
+/* ---- scope of barriers between CTAs -------------------------------------- */
 
 typedef struct Traffic {
     ValueVec written;
@@ -163,7 +163,7 @@ static void set_scope(Lower *L, Op *op, const ParSync *s)
         op_set_str(L->m, op, "scope", "cluster");
 }
 
-/* ---- named barriers ------------------------------------------------------------- */
+/* ---- named barriers ------------------------------------------------------ */
 
 enum { NAMED_BARRIERS = 16 }; /* PTX ISA, barrier: ids 0 to 15 */
 
@@ -218,7 +218,7 @@ bool sync_prepare(Lower *L)
     return !L->failed;
 }
 
-/* ---- Fence -------------------------------------------------------------------------- */
+/* ---- Fence --------------------------------------------------------------- */
 
 static void emit_named_barrier(Lower *L, const ThreadSet *t)
 {
@@ -317,7 +317,7 @@ void lower_fence(Lower *L, Op *op)
         emit_fence_proxy(L);
 }
 
-/* ---- Arrive -------------------------------------------------------------------------- */
+/* ---- Arrive -------------------------------------------------------------- */
 
 /* The barrier element of this CTA: the home expression, distributed dimensions
  * dropped, its ring dimension as a ring. */
@@ -417,7 +417,7 @@ void lower_arrive(Lower *L, Op *op)
     }
 }
 
-/* ---- Await ---------------------------------------------------------------------------- */
+/* ---- Await --------------------------------------------------------------- */
 
 static void await_mbarrier(Lower *L, Op *op, const ParSync *s,
                            const ThreadSet *t)

@@ -76,7 +76,7 @@ static void expect_fault(Made *d, const char *text)
               g->message);
 }
 
-/* ---- printing ------------------------------------------------------------------ */
+/* ---- printing ------------------------------------------------------------ */
 
 Test(eir, sums_go_by_the_text_not_by_history)
 {
@@ -180,7 +180,7 @@ Test(eir, every_kind_of_attribute_reads_back)
     done(&d);
 }
 
-/* ---- what only a pass can get wrong ------------------------------------------------ */
+/* ---- what only a pass can get wrong -------------------------------------- */
 
 Test(wellformed, a_use_before_the_definition)
 {
@@ -261,7 +261,7 @@ Test(wellformed, a_wrong_number_of_blocks)
     done(&d);
 }
 
-/* ---- name maps ------------------------------------------------------------------------ */
+/* ---- name maps ----------------------------------------------------------- */
 
 Test(name_map, keeps_what_was_set_while_it_grows)
 {

@@ -153,7 +153,7 @@ Test(pass_manager, a_malformed_result_is_refused_and_names_the_pass)
     done(&f);
 }
 
-/* ---- checks that passes require --------------------------------------------- */
+/* ---- checks that passes require ------------------------------------------ */
 
 static void count_check(PassCtx *pc, Module *m, void *user)
 {
@@ -250,7 +250,7 @@ Test(pass_manager, an_absent_check_says_so)
     done(&f);
 }
 
-/* ---- derived attributes -------------------------------------------------------- */
+/* ---- derived attributes -------------------------------------------------- */
 
 static bool derive(PassCtx *pc, Module *m)
 {
@@ -285,7 +285,7 @@ Test(pass_manager, other_passes_drop_them)
     done(&f);
 }
 
-/* ---- rows -------------------------------------------------------------------------- */
+/* ---- rows ---------------------------------------------------------------- */
 
 Test(pass_manager, rows_are_complete)
 {

@@ -35,7 +35,8 @@ Test(ptxas, reads_each_kernel)
     ctx_free(ctx);
 }
 
-/* The one diagnostic that the gate gives for text, or NULL when it is content. */
+/* The one diagnostic that the gate gives for text, or NULL when it is content.
+ */
 static const Diag *gate(Ctx *ctx, const char *text, bool *ok)
 {
     PtxasReport r = { 0 };

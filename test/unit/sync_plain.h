@@ -1,7 +1,8 @@
-/* The abstract machine of sync-check once more, as it is written down: a list of
- * records for every element, a record for every thread, a set of signatures for
- * every record, nothing shared and nothing remembered. It consumes the events
- * that the fast machine consumes, and is what that one is held against. */
+/* The abstract machine of sync-check once more, as it is written down: a list
+ * of records for every element, a record for every thread, a set of signatures
+ * for every record, nothing shared and nothing remembered. It consumes the
+ * events that the fast machine consumes, and is what that one is held against.
+ */
 #ifndef EXO_TEST_SYNC_PLAIN_H
 #define EXO_TEST_SYNC_PLAIN_H
 

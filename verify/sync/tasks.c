@@ -119,8 +119,8 @@ static Class *class_for(Tasks *t, const int64_t *signature, unsigned n,
         Class **slot = &t->slots[k & (t->n_slots - 1)];
         if (!*slot)
             *slot = new_class(t, signature, n, index);
-        else if (n &&
-                 memcmp((*slot)->signature, signature, n * sizeof *signature) != 0)
+        else if (n && memcmp((*slot)->signature, signature,
+                             n * sizeof *signature) != 0)
             continue;
         return *slot;
     }
