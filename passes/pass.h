@@ -2,9 +2,9 @@
  *
  * A pass is one function over a module; its row in passes/passes.def has its
  * name, options, what it requires and what it preserves (see
- * docs/adding-a-pass.md). A pass changes the module it is given and answers false after
- * reporting an error; the manager hands it a clone and swaps that in only on
- * success, so the module before is still there when a pass fails.
+ * docs/adding-a-pass.md). A pass changes the module it is given and answers
+ * false after reporting an error; the manager hands it a clone and swaps that
+ * in only on success, so the module before is still there when a pass fails.
  *
  * Checks are passes that change nothing. They live in verify/, which passes/
  * never includes: a tool injects them as PassCheck functions. One that is in
