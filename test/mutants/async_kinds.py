@@ -62,7 +62,7 @@ def more(n):
 
 
 PROTOCOL = "B-PHASE B-LAP B-COUNT B-CYCLE B-TX X-COVER deadlock machine"
-DATA = "D-RAW D-WAR D-WAW"
+DATA = "D-RAW D-WAR D-WAW X-COVER"
 ANY = PROTOCOL + " " + DATA
 LOOP = r"ctl\.for %k .*iter"
 
@@ -129,7 +129,7 @@ KINDS = [
     Kind("wait for a free slot dropped", drop(r"mbarrier\.wait %empty"),
          DATA + " B-LAP B-TX", late),
     Kind("wait for wgmma dropped", drop(r"^ +async\.wgmma\.wait_group"),
-         DATA, late_from_two),
+         DATA, late),
     Kind("one more group pending", number(r"^ +async\.wgmma\.wait_group", "n",
                                           more), DATA, late_from_two),
     Kind("one more group pending at the end",
