@@ -52,9 +52,14 @@ KINDS = [
     Kind("await of an index outside the ring", RINGS,
          replace(r"Await\((full|empty)", r"\bk\]", "k - 1]"),
          DATA + " bounds B-CYCLE B-COUNT"),
-    Kind("another slot than the awaited", RINGS,
+    Kind("another slot than the awaited", [b for b in RINGS if
+                                           b != "register_a"],
          replace(r"_mma_", r"(b_s\[[^\]]*)\bk,", r"\g<1>0,"),
          DATA + " D-FREED D-RELEASE", from_two),
+    Kind("another slot than the awaited, each wgmma waited for",
+         ["register_a"],
+         replace(r"_mma_", r"(b_s\[[^\]]*)\bk,", r"\g<1>0,"),
+         DATA + " D-FREED D-RELEASE", lambda base, trips, tasks: trips >= 3),
     # ---- waits of wgmma and the release of slots ----------------------------
     Kind("wait of wgmma dropped in the loop", COOP + ["ping_pong", "split_k",
          "staged", "cluster_staged", "separate"],
