@@ -115,7 +115,7 @@ COMMANDS = [
     ("exo-translate {saxpy}", 2, "expected --to="),
     ("exo-translate {saxpy} --to=asm", 2, "expected one of eir|exo|llvm"),
     ("exo-translate {saxpy} --to=c", 2, "name them by -o"),
-    ("exo-translate {saxpy} --to=c -o nodir/x", 1, "cannot write 'nodir/x"),
+    ("exo-translate {saxpy} --to=ptx -o nodir/x", 1, "cannot write 'nodir/x"),
     ("exo-translate {saxpy} --to=ptx --arch=sm_70", 2, "expected sm_90a"),
     ("exo-translate {saxpy} --to=ptx >/dev/full", 1, "No space left"),
     ("exo-translate {saxpy} --to=cubin --ptxas=/nonexistent -o x", 4,
