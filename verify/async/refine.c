@@ -32,6 +32,7 @@ struct Refine {
     VarId vars[MAX_ITERS]; /* of the walk */
     int64_t values[MAX_ITERS];
     unsigned depth;
+    bool in_device; /* the walk is inside a device function */
     bool bad;
     const char *open;
 };
@@ -101,8 +102,7 @@ static bool in_memory(const Refine *r, const Value *v)
                          ? lib_mem_find(r->m->lib, root->type->mem)
                          : NULL;
     return root->type->kind == TK_map || v->type->kind == TK_map ||
-           (mem &&
-            (mem->family == MEMF_shared || mem->family == MEMF_global));
+           (mem && (mem->family == MEMF_shared || mem->family == MEMF_global));
 }
 
 /* Statements whose instances must be found again. */
@@ -138,10 +138,31 @@ static void add_instance(Refine *r, const Op *op)
 
 static void walk(Refine *r, const Block *b);
 
+static bool find_device(Op *op, void *user)
+{
+    bool *found = user;
+    *found = *found || op->code == OP_par_device;
+    return !*found;
+}
+
+/* A loop of the host around a device function: an origin names iterators of the
+ * device function only, so that its launches cannot be told apart. */
+static bool launches_again(const Refine *r, const Op *loop)
+{
+    bool found = false;
+    if (!r->in_device)
+        op_walk((Op *)loop, find_device, &found);
+    return found;
+}
+
 static void walk_for(Refine *r, const Op *op)
 {
     Env env = { walk_value, r };
     int64_t lo, hi;
+    if (launches_again(r, op)) {
+        r->open = "a loop of the host launches the kernel again";
+        return;
+    }
     if (r->depth == MAX_ITERS ||
         !affine_eval(op->operands[0].u.index, &env, &lo) ||
         !affine_eval(op->operands[1].u.index, &env, &hi)) {
@@ -180,9 +201,13 @@ static void walk(Refine *r, const Block *b)
             walk_if(r, op);
         else if (op->sid < r->n_sids && r->by_sid[op->sid])
             add_instance(r, op);
-        else
+        else {
+            bool outside = r->in_device;
+            r->in_device = outside || op->code == OP_par_device;
             for (unsigned i = 0; i < op->n_blocks; i++)
                 walk(r, op->blocks[i]);
+            r->in_device = outside;
+        }
     }
 }
 
