@@ -420,6 +420,19 @@ static bool attrs_ok(Wellformed *w)
     return true;
 }
 
+/* Ops of the async level belong to kernels, those of par to procedures. */
+static bool level_ok(Wellformed *w)
+{
+    Op *op = (Op *)w->op;
+    const char *dialect = op_info(op->code)->dialect;
+    bool in_kernel = op_enclosing(op, OP_async_kernel) != NULL;
+    if (!strcmp(dialect, "async") && !in_kernel)
+        return wf_fault(w, "stands outside of an async.kernel");
+    if (!strcmp(dialect, "par") && in_kernel)
+        return wf_fault(w, "stands in an async.kernel");
+    return true;
+}
+
 static bool row_ok(Wellformed *w)
 {
     const Op *op = w->op;
@@ -433,7 +446,7 @@ static bool row_ok(Wellformed *w)
                         row->n_blocks < 0 ? "1 or 2"
                         : row->n_blocks   ? "1"
                                           : "none");
-    if (!operands_match(w) || !attrs_match(w) || !attrs_ok(w))
+    if (!level_ok(w) || !operands_match(w) || !attrs_match(w) || !attrs_ok(w))
         return false;
     for (unsigned i = 0; i < op->n_operands; i++)
         if (!operand_ok(w, &op->operands[i]))
