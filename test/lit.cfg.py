@@ -79,6 +79,7 @@ if has_hopper():
     config.available_features.add("gpu")
 if os.environ.get("EXO_LONG"):
     config.available_features.add("long")
+    config.suffixes.append(".long")  # big suites, which no other run looks for
 
 for tool in ("opt", "check", "run", "translate"):
     program = os.path.join(bin_folder, "exo-" + tool)
