@@ -6,12 +6,10 @@
 #ifndef EXO_VERIFY_CHECK_PAR_H
 #define EXO_VERIFY_CHECK_PAR_H
 
+#include "ir/limits.h"
 #include "verify/check.h"
 
 #define CHECK_PAR_VERSION 1
-
-/* Shared memory of a CTA that a kernel may ask for, sm_90. */
-#define SHARED_MEMORY_LIMIT (227 * 1024)
 
 /* Reports every fault to ctx; proved for all sizes, or refuted. The module is
  * not changed but for the coordinates that the analysis adds to its index

@@ -1,11 +1,10 @@
 /* What synchronisation can be lowered to: which timelines each mechanism waits
  * for, and which threads can meet (docs/checks.md, "Synchronisation"). All
  * questions are inclusions of one timeline in another. */
+#include "ir/limits.h"
 #include "verify/check_par_internal.h"
 
 #include <string.h>
-
-#define MAX_NAMED_BARRIERS 15
 
 typedef struct SyncCheck {
     ParCheck *c;
@@ -291,11 +290,11 @@ static bool check_named(Op *op, void *user)
         return true;
     NamedBarriers n = { .c = user };
     op_walk(op, count_named, &n);
-    if (n.total > MAX_NAMED_BARRIERS)
+    if (n.total > NAMED_BARRIERS - 1)
         pc_error(n.c, op, "fence",
                  "Fences by parts of a CTA need %lld named "
                  "barriers, at most %d there are",
-                 (long long)n.total, MAX_NAMED_BARRIERS);
+                 (long long)n.total, NAMED_BARRIERS - 1);
     return false;
 }
 

@@ -1,5 +1,6 @@
 /* The device function itself: its attributes, its warps by name, and the shape
  * of its task loops (docs/checks.md, "Device functions"). */
+#include "ir/limits.h"
 #include "passes/analysis/par_internal.h"
 
 #include <ctype.h>
@@ -223,7 +224,8 @@ static bool check_directions(ParInfo *pi, Op *op, const ParDevice *d)
 static bool check_pool(ParInfo *pi, Op *op, const ParDevice *d)
 {
     int64_t groups = d->block_dim / 128;
-    int64_t each = 65536 / (d->block_dim * d->blocks_per_sm) / 8 * 8;
+    int64_t each =
+        REGISTERS_A_MULTIPROCESSOR / (d->block_dim * d->blocks_per_sm) / 8 * 8;
     each = each > 255 ? 255 : each;
     int64_t sum = 0;
     for (int64_t g = 0; g < groups; g++) {

@@ -7,14 +7,12 @@
  * 8 rows of the swizzle's span (the pattern depends on absolute addresses);
  * everything else to 128 bytes, which bulk tensor copies need (PTX ISA,
  * cp.async.bulk.tensor). The block itself starts at a multiple of 1024. */
+#include "ir/limits.h"
 #include "passes/lower/lower.h"
 
 #include <string.h>
 
 enum { SMEM_ALIGN = 128, MBARRIER_BYTES = 8 };
-
-/* Of sm_90: PTX ISA and CUDA programming guide, compute capability 9.0. */
-#define SMEM_LIMIT INT64_C(232448)
 
 SmemObject *smem_object(Lower *L, const Value *source)
 {
@@ -39,10 +37,10 @@ static int64_t shard_elements(Lower *L, const ParAlloc *a)
                         i + a->n_dist, a->value->name);
             return 0;
         }
-        if (extent <= 0 || n > SMEM_LIMIT / extent) {
+        if (extent <= 0 || n > SHARED_MEMORY_LIMIT / extent) {
             lower_error(L, a->op->loc, "shared-memory",
                         "'%s' does not fit in shared memory (%lld bytes)",
-                        a->value->name, (long long)SMEM_LIMIT);
+                        a->value->name, (long long)SHARED_MEMORY_LIMIT);
             return 0;
         }
         n *= extent;
@@ -153,12 +151,12 @@ bool smem_layout(Lower *L)
             end = o->offset + o->bytes;
     }
     L->smem.bytes = end;
-    if (end <= SMEM_LIMIT)
+    if (end <= SHARED_MEMORY_LIMIT)
         return true;
     Diag *d = lower_error(L, L->dev->op->loc, "shared-memory",
                           "the device function needs %lld bytes of shared "
                           "memory, but a CTA has %lld",
-                          (long long)end, (long long)SMEM_LIMIT);
+                          (long long)end, (long long)SHARED_MEMORY_LIMIT);
     table_notes(L, d);
     return false;
 }

@@ -10,6 +10,7 @@
  * A hand-over from the generic to the async proxy needs fence.proxy.async
  * between the accesses (PTX ISA, memory consistency model, proxies): every
  * writing thread executes it before it arrives, and the waiter after. */
+#include "ir/limits.h"
 #include "passes/lower/lower.h"
 
 #include <string.h>
@@ -164,8 +165,6 @@ static void set_scope(Lower *L, Op *op, const ParSync *s)
 }
 
 /* ---- named barriers ------------------------------------------------------ */
-
-enum { NAMED_BARRIERS = 16 }; /* PTX ISA, barrier: ids 0 to 15 */
 
 static NamedBarrier *named_barrier(Lower *L, const ThreadSet *t)
 {

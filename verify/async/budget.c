@@ -2,16 +2,17 @@
  * whether lanes have parted there. Registers are a pool: what warpgroups hold
  * after their setmaxnreg must not be more than the launch gave all of them. */
 #include "verify/async/budget.h"
+#include "ir/limits.h"
 
 #include "ir/lib.h"
 
 #include <string.h>
 
 enum {
-    SMEM_MAX = 232448,
-    REGISTERS = 65536,
+    SMEM_MAX = SHARED_MEMORY_LIMIT,
+    REGISTERS = REGISTERS_A_MULTIPROCESSOR,
     WARPGROUP = 4,
-    NAMED_MAX = 16,
+    NAMED_MAX = NAMED_BARRIERS,
     MAX_WARPS = 32,
     MAX_OBJECTS = 256
 };
@@ -95,8 +96,10 @@ static void check_mbarriers(Budget *b, const Op *op)
     int64_t count = op_attr_int(op, "count", 0);
     add_stretch(b, op, offset, 8 * value_elements(op->results[0]), true);
     if (offset % 8)
-        fault(b, op, "M-ALIGN", "an mbarrier is at a multiple of 8 bytes, "
-              "found offset %lld", (long long)offset);
+        fault(b, op, "M-ALIGN",
+              "an mbarrier is at a multiple of 8 bytes, "
+              "found offset %lld",
+              (long long)offset);
     if (count < 1 || count >= 1 << 20)
         fault(b, op, "B-COUNT",
               "the count of an mbarrier is from 1 to 2^20 - 1, found %lld",
@@ -126,8 +129,8 @@ static void check_overlaps(Budget *b)
 /* A warp that an op can be reached by, as far as the text tells. */
 typedef struct Here {
     int64_t lo, hi;
-    bool parted;        /* lanes of a warp may be apart */
-    bool warps_parted;  /* warps of a warpgroup may be apart */
+    bool parted;       /* lanes of a warp may be apart */
+    bool warps_parted; /* warps of a warpgroup may be apart */
     const Op *why;
 } Here;
 
@@ -420,8 +423,10 @@ static bool check_attrs(Budget *b)
     b->n_ctas = op_attr_int(k, "clusterDim", 0);
     b->n_warps = dim / 32;
     if (dim < 32 || dim > 1024 || dim % 32)
-        fault(b, k, "C-CONV", "blockDim is a multiple of 32 up to 1024, found "
-              "%lld", (long long)dim);
+        fault(b, k, "C-CONV",
+              "blockDim is a multiple of 32 up to 1024, found "
+              "%lld",
+              (long long)dim);
     if (b->n_ctas < 1 || b->n_ctas > 16)
         fault(b, k, "CL-MASK", "clusterDim is from 1 to 16, found %lld",
               (long long)b->n_ctas);

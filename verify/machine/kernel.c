@@ -295,7 +295,7 @@ static bool read_attrs(Prepare *p, const Op *op)
                             "to 1024");
     if (k->cluster_dim < 1 || k->cluster_dim > 16)
         return prepare_fail(p, op, "clusterDim must be from 1 to 16");
-    if (k->smem_bytes < 0 || k->smem_bytes > 232448)
+    if (k->smem_bytes < 0 || k->smem_bytes > SHARED_MEMORY_LIMIT)
         return prepare_fail(p, op, "smem_bytes must be from 0 to 232448");
     k->n_warps = (unsigned)k->block_dim / WARP_LANES;
     return true;

@@ -10,10 +10,11 @@
 #ifndef EXO_VERIFY_MACHINE_MACHINE_INTERNAL_H
 #define EXO_VERIFY_MACHINE_MACHINE_INTERNAL_H
 
+#include "ir/limits.h"
 #include "ir/sem.h"
 #include "verify/machine/machine.h"
 
-enum { WARP_LANES = 32, NAMED_BARRIERS = 16, BOX_RANK = 5 };
+enum { WARP_LANES = 32, BOX_RANK = 5 };
 #define ALL_LANES UINT32_C(0xffffffff)
 #define FOR_LANES(l, mask)                    \
     for (unsigned l = 0; l < WARP_LANES; l++) \

@@ -1,0 +1,12 @@
+/* Limits of the hardware that more than one layer must know: compute capability
+ * 9.0, by the CUDA programming guide and the PTX ISA. */
+#ifndef EXO_IR_LIMITS_H
+#define EXO_IR_LIMITS_H
+
+enum {
+    SHARED_MEMORY_LIMIT = 227 * 1024, /* bytes of dynamic memory a CTA */
+    NAMED_BARRIERS = 16, /* ids of barrier.cta; 0 is the whole CTA's */
+    REGISTERS_A_MULTIPROCESSOR = 64 * 1024
+};
+
+#endif
