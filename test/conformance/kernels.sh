@@ -64,7 +64,8 @@ for clusters in 1 2; do
     for size in M=32,K=32 M=70,K=100 M=1,K=1; do
         agrees gemv_f32 "$size" $clusters
     done
-    for kernel in gemm_sm80_f16 gemm_sm80_bf16; do
+    for kernel in gemm_sm80_f16 gemm_sm80_bf16 gemm_sm80_tf32 \
+        gemm_sm80_f16_mbarrier gemm_sm80_bf16_mbarrier; do
         for size in M=8,N=8,K=8 M=128,N=128,K=64 M=264,N=200,K=200; do
             agrees $kernel "$size" $clusters
         done
