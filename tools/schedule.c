@@ -49,6 +49,9 @@ static void report_steps(const SchedResult *r)
         if (step->reassociates)
             printf("schedule @%s: line %u reassociates a floating sum: %s\n",
                    r->proc, step->loc.line, step->text);
+        if (step->rounds)
+            printf("schedule @%s: line %u changes rounding: %s\n", r->proc,
+                   step->loc.line, step->text);
     }
 }
 

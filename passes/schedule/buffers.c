@@ -7,12 +7,10 @@
 
 /* ---- rewriting every access -------------------------------------------- */
 
-typedef bool AccessFn(Sched *s, Op *op, Access *a, void *user);
-
 typedef struct AccessWalk {
     Sched *s;
     const Value *v;
-    AccessFn *fn;
+    SchedAccessFn *fn;
     void *user;
     bool ok;
 } AccessWalk;
@@ -27,7 +25,7 @@ static bool visit(Op *op, void *user)
     return w->ok;
 }
 
-static bool each_access(Sched *s, const Value *v, AccessFn *fn, void *user)
+bool sched_each_access(Sched *s, const Value *v, SchedAccessFn *fn, void *user)
 {
     AccessWalk w = { s, v, fn, user, true };
     op_walk(s->proc, visit, &w);
@@ -112,7 +110,7 @@ static bool expand(Sched *s, Op *alloc, const Affine *size, const Affine *index,
                      loc, "the index %s may leave the extent %s",
                      sched_index_text(s, index), sched_index_text(s, size)))
         return false;
-    each_access(s, v, add_point, (void *)index);
+    sched_each_access(s, v, add_point, (void *)index);
     v->shape = shape_with(s, v, 0, size);
     v->ring_dim += v->ring_dim >= 0;
     set_type(s, v, v->type->rank + 1, v->type->elem, v->type->mem);
@@ -305,11 +303,13 @@ bool sched_resize_dim(Sched *s, const SchedArg *a)
     r.size = sched_index(s, alloc, a[2].loc, a[2].s);
     r.offset = r.size ? sched_index(s, alloc, a[3].loc, a[3].s) : NULL;
     ExprCtx *x = s->m->exprs;
+    if (r.offset && a[4].i)
+        return sched_fold_dim(s, alloc, r.dim, &a[2], r.size, r.offset, &a[5]);
     if (!r.offset ||
         !sched_prove(s, prove_facts_at(s->arena, s->m, alloc),
                      cond_cmp(x, CMP_gt, r.size, affine_const(x, 0)), a[2].loc,
                      "the extent may not be positive") ||
-        !each_access(s, v, resize_access, &r))
+        !sched_each_access(s, v, resize_access, &r))
         return false;
     v->shape[r.dim] = r.size;
     edit_replace(s->log, alloc);
@@ -350,7 +350,7 @@ bool sched_divide_dim(Sched *s, const SchedArg *a)
             cond_cmp(x, CMP_eq, affine_mod(x, e, r.n), affine_const(x, 0)),
             a[2].loc, "%lld does not divide the extent %s", (long long)r.n,
             sched_index_text(s, e)) ||
-        !each_access(s, v, divide_access, &r))
+        !sched_each_access(s, v, divide_access, &r))
         return false;
     v->shape = shape_with(s, v, r.dim + 1, affine_const(x, r.n));
     v->shape[r.dim] = affine_floordiv(x, e, r.n);
@@ -406,7 +406,7 @@ bool sched_mult_dim(Sched *s, const SchedArg *a)
                           "the extent of the inner dimension is "
                           "no number");
     const Affine *e = affine_scale(s->m->exprs, v->shape[r.dim], r.n);
-    if (!e || !each_access(s, v, mult_access, &r))
+    if (!e || !sched_each_access(s, v, mult_access, &r))
         return e ? false : sched_fail(s, a[1].loc, "the extent passes 64 bits");
     v->shape[r.dim] = e;
     v->shape = shape_without(s, v, r.lo_dim);
@@ -465,7 +465,7 @@ bool sched_rearrange_dim(Sched *s, const SchedArg *a)
     unsigned *order = ARENA_ARRAY(s->arena, unsigned, n + 1);
     Reshape r = { .order = order, .loc = a[0].loc };
     if (!read_order(s, &a[1], n, order) || !no_strides(s, v, a[0].loc) ||
-        !each_access(s, v, permute_access, &r))
+        !sched_each_access(s, v, permute_access, &r))
         return false;
     const Affine **shape = ARENA_ARRAY(s->m->arena, const Affine *, n);
     int ring = -1;
@@ -531,7 +531,7 @@ bool sched_unroll_buffer(Sched *s, const SchedArg *a)
         p.parts[i]->shape = shape_without(s, v, p.dim);
         edit_insert_before(s->log, alloc, op);
     }
-    if (!each_access(s, v, part_access, &p))
+    if (!sched_each_access(s, v, part_access, &p))
         return false;
     edit_erase(s->log, alloc);
     s->result = 0;
@@ -618,7 +618,8 @@ bool sched_inline_window(Sched *s, const SchedArg *a)
         return sched_fail(s, a[0].loc,
                           "a tensor map reads zero outside its "
                           "tensor: it cannot be put in line");
-    if (!no_strides(s, v, a[0].loc) || !each_access(s, v, compose_access, op))
+    if (!no_strides(s, v, a[0].loc) ||
+        !sched_each_access(s, v, compose_access, op))
         return false;
     edit_erase(s->log, op);
     s->result = 0;

@@ -52,6 +52,22 @@ static bool mode_fields(Sched *s, Op *loop, const SchedArg *unit,
            (!unroll->given || set_unroll(s, loop, unroll));
 }
 
+static void clear_mode(Op *loop)
+{
+    op_remove_attr(loop, "mode");
+    op_remove_attr(loop, "unit");
+}
+
+bool sched_parallelize_loop(Sched *s, const SchedArg *a)
+{
+    Op *loop = a[0].at.first;
+    clear_mode(loop);
+    op_remove_attr(loop, "pragma_unroll");
+    op_set_str(s->m, loop, "mode", "par");
+    edit_replace(s->log, loop);
+    return true;
+}
+
 bool sched_set_loop_mode(Sched *s, const SchedArg *a)
 {
     static const char *const words[] = { "seq", "par", "cuda_tasks",
@@ -67,8 +83,7 @@ bool sched_set_loop_mode(Sched *s, const SchedArg *a)
                           "a mode is seq, par, cuda_tasks or "
                           "cuda_threads, found '%s'",
                           a[1].s);
-    op_remove_attr(loop, "mode");
-    op_remove_attr(loop, "unit");
+    clear_mode(loop);
     if (i > 0)
         op_remove_attr(loop, "pragma_unroll");
     if (modes[i])

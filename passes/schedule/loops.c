@@ -73,10 +73,11 @@ typedef struct Divide {
     int64_t q;
     const char *outer, *inner;
     Loc loc;
+    const Affine *width; /* trips of the inner loop where they are not q */
 } Divide;
 
-/* Puts the loop's body into an inner loop of q trips below it; the loop becomes
- * the outer one of n trips. *whole is the old variable in the new ones. */
+/* Puts the loop's body into an inner loop below it; the loop becomes the outer
+ * one of n trips, q apart. *whole is the old variable in the new ones. */
 static bool divide_main(Divide *d, const Affine *n, Op **inner,
                         const Affine **whole)
 {
@@ -86,8 +87,9 @@ static bool divide_main(Divide *d, const Affine *n, Op **inner,
     const Affine *zero = affine_const(x, 0);
     if (!n)
         return sched_fail(s, d->loc, "the number of trips passes 64 bits");
+    const Affine *width = d->width ? d->width : affine_const(x, d->q);
     var_set_bounds(x, vo, zero, n);
-    *inner = sched_loop(s, d->loop, d->inner, zero, affine_const(x, d->q), &vi);
+    *inner = sched_loop(s, d->loop, d->inner, zero, width, &vi);
     *whole = affine_add(x, affine_scale(x, affine_var(x, vo), d->q),
                         affine_var(x, vi));
     move_all(d->loop->blocks[0], (*inner)->blocks[0]);
@@ -166,7 +168,7 @@ static bool divide_cut(Divide *d, bool guarded)
 
 bool sched_divide_loop(Sched *s, const SchedArg *a)
 {
-    Divide d = { s, a[0].at.first, a[1].i, a[2].s, a[3].s, a[0].loc };
+    Divide d = { s, a[0].at.first, a[1].i, a[2].s, a[3].s, a[0].loc, NULL };
     if (d.q < 1)
         return sched_fail(s, a[1].loc, "expected a positive number, found %lld",
                           (long long)d.q);
@@ -182,6 +184,58 @@ bool sched_divide_loop(Sched *s, const SchedArg *a)
                       "tail is guard, cut, cut_and_guard or "
                       "perfect, found '%s'",
                       a[4].s);
+}
+
+/* ---- divide_with_recompute --------------------------------------------- */
+
+/* May trips be repeated, in any order? They may when one twice is one once, and
+ * two change places. */
+static bool trips_repeat(Sched *s, Op *loop, Loc loc)
+{
+    ExprCtx *x = s->m->exprs;
+    VarId v = sched_loop_var(loop), w = fresh(s, "later");
+    const Affine *to = affine_var(x, w);
+    EffectVec now = { 0 }, later = { 0 };
+    var_set_bounds(x, w, lo_of(loop), hi_of(loop));
+    effects_of_block(s, loop->blocks[0], &now);
+    Facts *f = prove_facts_in(s->arena, s->m, loop, 0);
+    if (!effects_idempotent(s, f, &now, loop->blocks[0], loc,
+                            "the body is not idempotent") ||
+        !effects_renamed(s, &now, loop->parent, 1, &v, &to, &later))
+        return false;
+    facts_assume_var(f, w);
+    facts_assume(f, cond_cmp(x, CMP_lt, affine_var(x, v), to));
+    return effects_commute(s, f, &now, &later, loc,
+                           "a trip cannot be repeated after another");
+}
+
+/* Trip io runs q * io and all that follow, one more than the rest n - q * trips
+ * leaves, so that the last ends at n. */
+bool sched_divide_with_recompute(Sched *s, const SchedArg *a)
+{
+    Divide d = { s, a[0].at.first, a[2].i, a[3].s, a[4].s, a[0].loc, NULL };
+    ExprCtx *x = s->m->exprs;
+    const Affine *trips = sched_index(s, d.loop, a[1].loc, a[1].s), *whole;
+    if (!trips || !starts_at_zero(s, d.loop, a[0].loc))
+        return false;
+    if (d.q < 1)
+        return sched_fail(s, a[2].loc, "expected a positive number, found %lld",
+                          (long long)d.q);
+    Facts *f = prove_facts_at(s->arena, s->m, d.loop);
+    const Affine *rest =
+        affine_sub(x, hi_of(d.loop), affine_scale(x, trips, d.q));
+    Op *inner;
+    d.width = affine_add_const(x, rest, d.q);
+    if (!d.width)
+        return sched_fail(s, a[1].loc, "the bounds pass 64 bits");
+    return sched_prove(s, f, cond_cmp(x, CMP_ge, rest, affine_const(x, 0)),
+                       a[1].loc, "%s times %lld may pass the trips %s",
+                       sched_index_text(s, trips), (long long)d.q,
+                       sched_index_text(s, hi_of(d.loop))) &&
+           sched_prove(s, f, cond_cmp(x, CMP_ge, trips, affine_const(x, 1)),
+                       a[1].loc, "there may be no trip") &&
+           trips_repeat(s, d.loop, a[0].loc) &&
+           divide_main(&d, trips, &inner, &whole);
 }
 
 /* ---- mult_loops -------------------------------------------------------- */

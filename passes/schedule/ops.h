@@ -10,6 +10,7 @@
 #define SCHED_FN(fn) SchedFn fn;
 /* loops.c */
 SCHED_FN(sched_divide_loop)
+SCHED_FN(sched_divide_with_recompute)
 SCHED_FN(sched_mult_loops)
 SCHED_FN(sched_cut_loop)
 SCHED_FN(sched_shift_loop)
@@ -29,6 +30,7 @@ SCHED_FN(sched_reorder_stmts)
 /* gpu.c */
 SCHED_FN(sched_set_loop_mode)
 SCHED_FN(sched_update_loop_mode)
+SCHED_FN(sched_parallelize_loop)
 SCHED_FN(sched_wrap_with_context)
 SCHED_FN(sched_insert_fence)
 SCHED_FN(sched_insert_arrive)
@@ -87,6 +89,15 @@ SCHED_FN(sched_stage_window)
 SCHED_FN(sched_stage_mem)
 #undef SCHED_FN
 
+/* Calls fn for each access by the name v (windows of it not looked through)
+ * until it answers false. */
+typedef bool SchedAccessFn(Sched *s, Op *op, Access *a, void *user);
+bool sched_each_access(Sched *s, const Value *v, SchedAccessFn *fn, void *user);
+/* resize_dim with fold: an index i of the dimension goes to slot (i - offset)
+ * mod extent (fold.c). start: text of the window's start, or not given. */
+bool sched_fold_dim(Sched *s, Op *alloc, unsigned dim, const SchedArg *extent,
+                    const Affine *size, const Affine *offset,
+                    const SchedArg *start);
 /* Are mode, unit and unrolling the same? */
 bool loop_modes_equal(const Op *a, const Op *b);
 /* The same statements, up to the names of what they define, with index

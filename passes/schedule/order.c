@@ -121,8 +121,8 @@ static bool cond_is_steady(Sched *s, const Op *branch, const Op *around,
     return true;
 }
 
-/* if c: A else: B below another if with an else: both of the outer's branches
- * go into both of the inner's. Only what needs no copy of A is offered. */
+/* What moves outward must not depend on what it moves over. An if goes over
+ * one with an else too (copy_around). */
 static bool lift_checks(Sched *s, Op *outer, Op *inner, Loc loc)
 {
     if (inner->code == OP_ctl_for) {
@@ -142,33 +142,50 @@ static bool lift_checks(Sched *s, Op *outer, Op *inner, Loc loc)
                           "scope outside '%s'",
                           var_get(s->m->exprs, sched_loop_var(outer))->name,
                           sched_stmt_text(s, outer));
-    if (outer->code == OP_ctl_if && outer->n_blocks > 1)
-        return sched_fail(s, loc, "the if around has an else");
     return cond_is_steady(s, inner, outer, loc);
 }
 
-/* The else of the lifted if: the scope around again, around it. */
+/* Room for the else that an if does not have. */
+static Block *add_else(Sched *s, Op *branch)
+{
+    Block **both = ARENA_ARRAY(s->m->arena, Block *, 2);
+    both[0] = branch->blocks[0];
+    both[1] = block_new(s->m, branch);
+    branch->blocks = both;
+    branch->n_blocks = 2;
+    return both[1];
+}
+
+/* The else of the lifted if: the scope around again, around its else, and with
+ * a copy of the else of its own. */
 static void copy_around(Sched *s, Op *outer, Op *inner)
 {
-    Block *no = inner->blocks[1], *copy = block_new(s->m, inner);
-    CloneMap *map = clone_map_new(s->m, s->m);
     Block *body = outer->blocks[0];
-    Op *twin_op =
-        op_new(s->m, outer->code, outer->loc, outer->n_operands, 0, 1);
+    CloneMap *map = clone_map_new(s->m, s->m);
+    Op *again = op_new(s->m, outer->code, outer->loc, outer->n_operands, 0,
+                       outer->n_blocks);
     for (unsigned i = 0; i < outer->n_operands; i++)
-        twin_op->operands[i] = outer->operands[i];
+        again->operands[i] = outer->operands[i];
     for (unsigned i = 0; i < outer->n_attrs; i++)
-        op_set_attr(s->m, twin_op, outer->attrs[i]);
+        op_set_attr(s->m, again, outer->attrs[i]);
     if (body->n_args) {
         VarId v = sched_loop_var(outer);
         const Var *var = var_get(s->m->exprs, v);
-        VarId w = block_add_var(s->m, twin_op->blocks[0], var->name, VAR_iter);
+        VarId w = block_add_var(s->m, again->blocks[0], var->name, VAR_iter);
         var_set_bounds(s->m->exprs, w, lo_of(outer), hi_of(outer));
         clone_map_index(map, v, affine_var(s->m->exprs, w));
     }
-    block_clone_into(map, no, twin_op->blocks[0]);
-    block_append(copy, twin_op);
-    inner->blocks[1] = copy;
+    if (inner->n_blocks > 1)
+        block_clone_into(map, inner->blocks[1], again->blocks[0]);
+    else
+        block_append(again->blocks[0],
+                     op_new(s->m, OP_ctl_pass, inner->loc, 0, 0, 0));
+    if (outer->n_blocks > 1)
+        block_clone_into(map, outer->blocks[1], again->blocks[1]);
+    Block *no =
+        inner->n_blocks > 1 ? block_new(s->m, inner) : add_else(s, inner);
+    block_append(no, again);
+    inner->blocks[1] = no;
 }
 
 bool sched_lift_scope(Sched *s, const SchedArg *a)
@@ -187,7 +204,8 @@ bool sched_lift_scope(Sched *s, const SchedArg *a)
                           sched_stmt_text(s, inner), sched_stmt_text(s, outer));
     if (!lift_checks(s, outer, inner, a[0].loc))
         return false;
-    if (inner->code == OP_ctl_if && inner->n_blocks > 1)
+    if (inner->code == OP_ctl_if &&
+        (inner->n_blocks > 1 || outer->n_blocks > 1))
         copy_around(s, outer, inner);
     interchange(s, outer, inner);
     return true;

@@ -284,7 +284,8 @@ static void record(Run *r, const Sched *s, const char *text, Asked before)
                         .loc = s->loc,
                         .asked = (unsigned)(now.all - before.all),
                         .asked_solver = (unsigned)(now.open - before.open),
-                        .reassociates = s->reassociates };
+                        .reassociates = s->reassociates,
+                        .rounds = s->rounds };
     r->n_taken++;
     if (r->result)
         VEC_PUSH(ctx_arena(r->ctx), &r->result->steps, rec);

@@ -26,7 +26,7 @@ typedef struct SchedParam {
 typedef struct SchedOptions {
     struct Prover *prover;
     const ProverStats *layer1; /* of its first layer, for the record, or NULL */
-    const SchedParam *params; /* values of $P */
+    const SchedParam *params;  /* values of $P */
     unsigned n_params;
     const char *save_queries; /* a folder for questions left open, or NULL */
     const char *proc;         /* the procedure; NULL: the only public one */
@@ -38,7 +38,8 @@ typedef struct SchedRecord {
     Loc loc;
     unsigned asked;        /* questions to the prover */
     unsigned asked_solver; /* of these, those that its first layer left open */
-    bool reassociates;                   /* a floating sum got another order */
+    bool reassociates;     /* a floating sum got another order */
+    bool rounds;           /* a floating value is kept in another precision */
 } SchedRecord;
 
 typedef struct SchedResult {
@@ -80,9 +81,9 @@ typedef struct Sched {
     Prover *prover;
     Arena *arena; /* of this step */
     EditLog *log;
-    ExoListing *listing; /* sched_listing fills it; NULL after an edit */
-    Loc loc;             /* of the step */
-    bool reassociates;
+    ExoListing *listing;       /* sched_listing fills it; NULL after an edit */
+    Loc loc;                   /* of the step */
+    bool reassociates, rounds; /* as in the record */
     const char *save_queries;
     unsigned n_saved;
     uint32_t result; /* the sid that `name = ..` binds; else the cursor's */

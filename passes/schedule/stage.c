@@ -246,15 +246,17 @@ bool sched_set_precision(Sched *s, const SchedArg *a)
     ScalarType t = scalar_type_from_name(a[1].s, strlen(a[1].s));
     if (t == TY_none || !scalar_type_is_data(t) || v->type->kind != TK_tensor)
         return sched_fail(s, a[1].loc, "'%s' is no type of data", a[1].s);
-    if (scalar_type_is_int(t) != scalar_type_is_int(v->type->elem))
+    if (!scalar_type_is_float(t) || !scalar_type_is_float(v->type->elem))
         return sched_fail(s, a[1].loc,
-                          "a floating and an integer type do not "
-                          "hold the same numbers");
+                          "from %s to %s other numbers are held: only "
+                          "floating types are exchanged",
+                          scalar_type_name(v->type->elem), a[1].s);
     Precision p = { s, v, t, NULL };
     op_walk(s->proc, retype, &p);
     if (p.other)
         return sched_fail(s, a[0].loc, "'%s' takes it as a whole",
                           sched_stmt_text(s, p.other));
+    s->rounds |= t != v->type->elem;
     v->type = type_tensor(s->ctx, TK_tensor, t, v->type->rank, v->type->mem);
     op_walk(s->proc, drop_casts, &p);
     edit_replace(s->log, alloc);
