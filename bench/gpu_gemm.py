@@ -52,8 +52,6 @@ FORMATS = [
 def format_of(name):
     for part, inputs, output, tolerance in FORMATS:
         if part in name:
-            if "sm80" in name:  # these keep their f32 accumulators
-                output = "float32"
             return inputs, output, tolerance
     raise SystemExit(f"gpu_gemm: no element type is known for '{name}'")
 

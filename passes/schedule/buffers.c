@@ -614,11 +614,9 @@ bool sched_inline_window(Sched *s, const SchedArg *a)
                           sched_stmt_text(s, op));
     Value *v = op->results[0];
     const Value *base = op->operands[0].u.access->base;
-    if (v->type->kind == TK_map && base->type->kind != TK_map)
-        return sched_fail(s, a[0].loc,
-                          "a tensor map reads zero outside its "
-                          "tensor: it cannot be put in line");
+    bool is_map = v->type->kind == TK_map && base->type->kind != TK_map;
     if (!no_strides(s, v, a[0].loc) ||
+        (is_map && !sched_guard_map(s, v, a[0].loc)) ||
         !sched_each_access(s, v, compose_access, op))
         return false;
     edit_erase(s->log, op);

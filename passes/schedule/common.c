@@ -255,6 +255,17 @@ bool sched_prove(Sched *s, const Facts *f, const Cond *c, Loc loc,
     return false;
 }
 
+/* ---- new ops ------------------------------------------------------------ */
+
+Op *sched_zero(Sched *s, ScalarType t)
+{
+    Op *zero = op_new(s->m, OP_arith_const, s->loc, 0, 1, 0);
+    ParamKind kind = scalar_type_is_int(t) ? PARAM_int : PARAM_float;
+    op_set_param(s->m, zero, "value", &(Param){ .kind = kind });
+    op_set_result(s->m, zero, 0, type_scalar(s->ctx, t), NULL);
+    return zero;
+}
+
 /* ---- loops and uses ---------------------------------------------------- */
 
 VarId sched_loop_var(const Op *loop)

@@ -277,7 +277,7 @@ bool sched_mult_loops(Sched *s, const SchedArg *a)
            (vo != v);
 }
 
-/* ---- cut_loop, shift_loop, join_loops ---------------------------------- */
+/* ---- cut_loop, shift_loop, extend_loop, join_loops ---------------------- */
 
 bool sched_cut_loop(Sched *s, const SchedArg *a)
 {
@@ -324,6 +324,52 @@ bool sched_shift_loop(Sched *s, const SchedArg *a)
     var_set_bounds(x, v, to, hi);
     return set_range(s, loop, NULL, to, hi, v,
                      affine_sub(x, affine_var(x, v), by));
+}
+
+/* The body under the part of the old range that the new one does not imply. */
+static bool guard_range(Sched *s, Op *loop, const Affine *lo, const Affine *hi)
+{
+    ExprCtx *x = s->m->exprs;
+    const Affine *v = affine_var(x, sched_loop_var(loop));
+    const Cond *in = cond_bool(x, true);
+    if (lo != lo_of(loop))
+        in = cond_and(x, in, cond_cmp(x, CMP_ge, v, lo));
+    if (hi != hi_of(loop))
+        in = cond_and(x, in, cond_cmp(x, CMP_lt, v, hi));
+    if (!in)
+        return sched_fail(s, s->loc, "a condition passes 64 bits");
+    if (in->kind == COND_true)
+        return true;
+    Op *guard = op_new(s->m, OP_ctl_if, loop->loc, 1, 0, 1);
+    guard->operands[0] = opnd_cond(in);
+    edit_wrap(s->log, block_first_stmt(loop->blocks[0]),
+              block_last_stmt(loop->blocks[0]), guard);
+    return true;
+}
+
+bool sched_extend_loop(Sched *s, const SchedArg *a)
+{
+    ExprCtx *x = s->m->exprs;
+    Op *loop = a[0].at.first;
+    const Affine *old_lo = lo_of(loop), *old_hi = hi_of(loop);
+    const Affine *lo = sched_index(s, loop, a[1].loc, a[1].s);
+    const Affine *hi = lo ? sched_index(s, loop, a[2].loc, a[2].s) : NULL;
+    if (!hi)
+        return false;
+    Facts *f = prove_facts_at(s->arena, s->m, loop);
+    if (!sched_prove(s, f, cond_cmp(x, CMP_ge, lo, affine_const(x, 0)),
+                     a[1].loc, "the new start %s may be negative",
+                     sched_index_text(s, lo)) ||
+        !sched_prove(s, f, cond_cmp(x, CMP_le, lo, old_lo), a[1].loc,
+                     "the new start %s may lie behind the old one",
+                     sched_index_text(s, lo)) ||
+        !sched_prove(s, f, cond_cmp(x, CMP_ge, hi, old_hi), a[2].loc,
+                     "the new end %s may lie before the old one",
+                     sched_index_text(s, hi)))
+        return false;
+    VarId v = fresh(s, var_name(s, loop));
+    return set_range(s, loop, NULL, lo, hi, v, affine_var(x, v)) &&
+           guard_range(s, loop, old_lo, old_hi);
 }
 
 bool sched_join_loops(Sched *s, const SchedArg *a)

@@ -14,6 +14,7 @@ SCHED_FN(sched_divide_with_recompute)
 SCHED_FN(sched_mult_loops)
 SCHED_FN(sched_cut_loop)
 SCHED_FN(sched_shift_loop)
+SCHED_FN(sched_extend_loop)
 SCHED_FN(sched_join_loops)
 SCHED_FN(sched_unroll_loop)
 SCHED_FN(sched_specialize)
@@ -98,6 +99,12 @@ bool sched_each_access(Sched *s, const Value *v, SchedAccessFn *fn, void *user);
 bool sched_fold_dim(Sched *s, Op *alloc, unsigned dim, const SchedArg *extent,
                     const Affine *size, const Affine *offset,
                     const SchedArg *start);
+/* What of "the element a lies within its base" does not follow from the facts:
+ * true when all does. NULL beyond 64 bits. */
+const Cond *sched_bounds_left(Sched *s, const Facts *f, const Access *a);
+/* Puts each element of a tensor map that is read or written under the condition
+ * that it lies in the tensor, with zero read elsewhere (inline_map.c). */
+bool sched_guard_map(Sched *s, const Value *map, Loc loc);
 /* Are mode, unit and unrolling the same? */
 bool loop_modes_equal(const Op *a, const Op *b);
 /* The same statements, up to the names of what they define, with index

@@ -141,6 +141,9 @@ bool sched_implied(Sched *s, const Facts *f, const Cond *c);
 
 /* ---- shared by operators ----------------------------------------------- */
 
+/* A detached constant of value 0. */
+Op *sched_zero(Sched *s, ScalarType t);
+
 /* A new loop like `like` (mode, unit, pragma; NULL: seq) over [lo, hi), with a
  * fresh variable. Its block is empty. */
 Op *sched_loop(Sched *s, const Op *like, const char *name, const Affine *lo,

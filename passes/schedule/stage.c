@@ -427,13 +427,9 @@ static Access *original(Sched *s, const Access *w, const Affine *const *at)
     return a;
 }
 
-/* Under the condition that the element is in the tensor, unless it is one of a
- * map (which reads zero there) or always is. */
-static Block *guarded(Sched *s, const Facts *f, const Access *a, Block *b)
+const Cond *sched_bounds_left(Sched *s, const Facts *f, const Access *a)
 {
     ExprCtx *x = s->m->exprs;
-    if (a->base->type->kind == TK_map)
-        return b;
     const Cond *in = cond_bool(x, true);
     for (unsigned i = 0; i < a->rank; i++) {
         const Cond *low =
@@ -445,6 +441,16 @@ static Block *guarded(Sched *s, const Facts *f, const Access *a, Block *b)
         if (!sched_implied(s, f, high))
             in = cond_and(x, in, high);
     }
+    return in;
+}
+
+/* Under the condition that the element is in the tensor, unless it is one of a
+ * map (which reads zero there) or always is. */
+static Block *guarded(Sched *s, const Facts *f, const Access *a, Block *b)
+{
+    if (a->base->type->kind == TK_map)
+        return b;
+    const Cond *in = sched_bounds_left(s, f, a);
     if (!in || in->kind == COND_true)
         return b;
     Op *guard = op_new(s->m, OP_ctl_if, s->loc, 1, 0, 1);
@@ -471,13 +477,9 @@ static Op *copy_nest(Sched *s, const Stage *st, const Facts *f,
         body = guarded(s, f, there, body);
     Value *v;
     if (kind == COPY_zero) {
-        Op *zero = op_new(s->m, OP_arith_const, s->loc, 0, 1, 0);
-        bool whole = scalar_type_is_int(buffer->type->elem);
-        op_set_param(s->m, zero, "value",
-                     &(Param){ .kind = whole ? PARAM_int : PARAM_float });
+        Op *zero = sched_zero(s, buffer->type->elem);
         block_append(body, zero);
-        v = op_set_result(s->m, zero, 0,
-                          type_scalar(s->ctx, buffer->type->elem), NULL);
+        v = zero->results[0];
     } else {
         v = load_of(s, body, kind == COPY_in ? there : here);
     }

@@ -90,10 +90,49 @@ static void rewrite_op(IndexRewrite *r, Op *op)
     }
 }
 
+/* c with `from` replaced where it is a whole or a side of `and`, `or`. */
+static const Cond *rewrite_part(ExprCtx *x, const Cond *c, const Cond *from,
+                                const Cond *to)
+{
+    if (!c || c == from)
+        return c ? to : NULL;
+    if (c->kind != COND_and && c->kind != COND_or)
+        return c;
+    const Cond *l = rewrite_part(x, c->lhs, from, to);
+    const Cond *r = rewrite_part(x, c->rhs, from, to);
+    return c->kind == COND_and ? cond_and(x, l, r) : cond_or(x, l, r);
+}
+
+/* A condition, and one that holds exactly when it does. */
+static bool rewrite_cond(Sched *s, Op *stmt, const SchedArg *a)
+{
+    ExprCtx *x = s->m->exprs;
+    const Cond *from = sched_cond(s, stmt, a[1].loc, a[1].s);
+    const Cond *to = from ? sched_cond(s, stmt, a[2].loc, a[2].s) : NULL;
+    if (!to)
+        return false;
+    Facts *f = prove_facts_at(s->arena, s->m, stmt);
+    const Cond *same = cond_and(x, cond_or(x, cond_not(x, from), to),
+                                cond_or(x, from, cond_not(x, to)));
+    if (!sched_prove(s, f, same, a[2].loc,
+                     "%s is not shown to hold exactly when %s does",
+                     sched_cond_text(s, to), sched_cond_text(s, from)))
+        return false;
+    const Cond *now = rewrite_part(x, stmt->operands[0].u.cond, from, to);
+    if (now == stmt->operands[0].u.cond)
+        return sched_fail(s, a[1].loc, "no part of '%s' is %s",
+                          sched_stmt_text(s, stmt), sched_cond_text(s, from));
+    stmt->operands[0] = opnd_cond(now);
+    edit_replace(s->log, stmt);
+    return true;
+}
+
 /* An index or bound of the statement, and one proved equal there. */
 bool sched_rewrite_expr(Sched *s, const SchedArg *a)
 {
     Op *stmt = a[0].at.first;
+    if (stmt->code == OP_ctl_if)
+        return rewrite_cond(s, stmt, a);
     IndexRewrite r = { .from = sched_index(s, stmt, a[1].loc, a[1].s) };
     r.to = r.from ? sched_index(s, stmt, a[2].loc, a[2].s) : NULL;
     if (!r.to)

@@ -89,6 +89,7 @@ def step(rng, n):
         f"mult_loops {any_loop} q{n}",
         f"cut_loop {any_loop} {rng.choice([0, 1, 4, 'N', '`N / 2`'])}",
         f"shift_loop {any_loop} {rng.choice([0, 1, 2])}",
+        f"extend_loop {any_loop} 0 {rng.choice(['`N + 1`', 16, '`2 * N`'])}",
         f"join_loops {any_loop} {any_loop}.next",
         f"reorder_loops {any_loop}",
         f"reorder_loops {any_loop}",
@@ -129,6 +130,8 @@ def step(rng, n):
         f"delete_buffer {alloc}",
         f"add_if {any_stmt} `N > 0`",
         f"remove_if `if _`#{k}",
+        f"rewrite_expr `if _`#{k} "
+        f"{rng.choice(['`N > 4` `N >= 5`', '`N > 4` `N > 5`'])}",
         "simplify",
     ])
 
