@@ -1,155 +1,7 @@
-/* The state machine: cells, handles, and what each event does. */
-#include "verify/sync/machine.h"
+/* The state machine: what each event does to cells, records and barriers. */
+#include "verify/sync/machine_impl.h"
 
 #include <string.h>
-
-typedef uint32_t HandleId; /* 0: an untouched cell */
-
-typedef struct Handle {
-    StateId state;
-    HandleId forward; /* 0: it is itself */
-    uint64_t count;   /* cells that hold it or what it took over */
-} Handle;
-
-/* A cell of global memory. */
-typedef struct Sparse {
-    int64_t key; /* row-major number of the cell plus 1; 0: free */
-    HandleId handle;
-    SyncTouch touch;
-} Sparse;
-
-/* A live allocation, or a tensor of global memory. */
-typedef struct Instance {
-    bool live;
-    int64_t cells[SYNC_MAX_RANK];
-    int64_t n_cells;
-    HandleId *dense;
-    Sparse *sparse;
-    size_t n_sparse, cap_sparse;
-    BarId bar_base;
-    int64_t n_bars;
-    uint32_t *arrives, *awaits;
-} Instance;
-
-/* What an access makes of a state: remembered, contents never change. */
-typedef struct Step {
-    StateId from, to;
-    uint32_t node;
-    ThreadsId threads;
-} Step;
-
-enum { STEPS = 1 << 15, MOST_CELLS = 1 << 26 };
-
-typedef struct Machine {
-    SyncMachine pub;
-    Arena *arena;
-    SyncRun *run;
-    int64_t **grains;
-    RecordTable *records;
-    Instance *instances;
-    VEC(Handle) handles;
-    VEC(HandleId) live;     /* that synchronisation may change */
-    VEC(HandleId) inert;    /* that only the end of a barrier may change */
-    VEC(HandleId) by_state; /* handle of a state, by StateId */
-    VEC(RecordImage) images;
-    VEC(uint32_t) stamps;
-    uint32_t stamp;
-    VEC(HandleId) changed;
-    VEC(StateId) changed_to;
-    VEC(RecordId) scratch;
-    VEC(unsigned) bar_tensor; /* by BarId */
-    Step *steps;
-    const SyncEvent *event;
-} Machine;
-
-/* ---- handles ------------------------------------------------------------ */
-
-static HandleId find(Machine *m, HandleId h)
-{
-    HandleId root = h;
-    while (m->handles.data[root].forward)
-        root = m->handles.data[root].forward;
-    while (m->handles.data[h].forward) {
-        HandleId next = m->handles.data[h].forward;
-        m->handles.data[h].forward = root == h ? 0 : root;
-        h = next;
-    }
-    return root;
-}
-
-static HandleId *slot_of_state(Machine *m, StateId s)
-{
-    while (m->by_state.len <= s)
-        VEC_PUSH(m->arena, &m->by_state, 0);
-    return &m->by_state.data[s];
-}
-
-static HandleId handle_of(Machine *m, StateId s)
-{
-    HandleId *slot = slot_of_state(m, s);
-    if (*slot)
-        return *slot;
-    HandleId h = (HandleId)m->handles.len;
-    *slot = h;
-    VEC_PUSH(m->arena, &m->handles, ((Handle){ .state = s }));
-    VEC_PUSH(m->arena, &m->live, h);
-    return h;
-}
-
-static StateId cell_state(Machine *m, const HandleId *cell)
-{
-    return *cell ? m->handles.data[find(m, *cell)].state : 0;
-}
-
-static void cell_set(Machine *m, HandleId *cell, StateId s)
-{
-    HandleId old = *cell ? find(m, *cell) : 0;
-    HandleId h = s ? handle_of(m, s) : 0;
-    if (old)
-        m->handles.data[old].count--;
-    if (h)
-        m->handles.data[h].count++;
-    *cell = h;
-}
-
-/* ---- cells -------------------------------------------------------------- */
-
-static void sparse_grow(Machine *m, Instance *in)
-{
-    Sparse *old = in->sparse;
-    size_t cap = in->cap_sparse;
-    in->cap_sparse = cap ? 2 * cap : 64;
-    in->sparse = ARENA_ARRAY(m->arena, Sparse, in->cap_sparse);
-    for (size_t i = 0; i < cap; i++) {
-        if (!old[i].key)
-            continue;
-        size_t k = hash_u64(HASH_SEED, (uint64_t)old[i].key);
-        while (in->sparse[k & (in->cap_sparse - 1)].key)
-            k++;
-        in->sparse[k & (in->cap_sparse - 1)] = old[i];
-    }
-}
-
-static Sparse *sparse_cell(Machine *m, Instance *in, unsigned tensor,
-                           unsigned rank, const int64_t *at)
-{
-    int64_t key = sync_flat(rank, in->cells, at) + 1;
-    if (2 * in->n_sparse >= in->cap_sparse)
-        sparse_grow(m, in);
-    size_t k = hash_u64(HASH_SEED, (uint64_t)key);
-    for (;; k++) {
-        Sparse *s = &in->sparse[k & (in->cap_sparse - 1)];
-        if (s->key == key)
-            return s;
-        if (s->key)
-            continue;
-        s->key = key;
-        s->touch.tensor = tensor;
-        memcpy(s->touch.at, at, rank * sizeof *at);
-        in->n_sparse++;
-        return s;
-    }
-}
 
 static void touch(Sparse *s, const SyncNode *n)
 {
@@ -160,26 +12,6 @@ static void touch(Sparse *s, const SyncNode *n)
     }
     s->touch.how |= n->flags & SYNC_ATOMIC ? TOUCH_atomic : TOUCH_write;
     s->touch.writer = n;
-}
-
-/* False: it has too many cells. */
-static bool open_instance(Machine *m, unsigned tensor, const int64_t *extents)
-{
-    const SyncTensor *t = &m->run->program->tensors[tensor];
-    Instance *in = &m->instances[tensor];
-    *in = (Instance){ .live = true, .n_cells = 1 };
-    for (unsigned i = 0; i < t->value->type->rank; i++) {
-        int64_t g = m->grains[tensor][i];
-        in->cells[i] = extents[i] > 0 ? (extents[i] + g - 1) / g : 0;
-        if (__builtin_mul_overflow(in->n_cells, in->cells[i], &in->n_cells) ||
-            (t->space != SYNC_global && in->n_cells > MOST_CELLS)) {
-            m->run->failed = "a tensor is too large at these sizes";
-            return false;
-        }
-    }
-    if (t->space != SYNC_global)
-        in->dense = ARENA_ARRAY(m->arena, HandleId, in->n_cells);
-    return true;
 }
 
 /* ---- faults ------------------------------------------------------------- */
@@ -198,21 +30,11 @@ static SyncFault *fault(Machine *m, SyncFaultKind kind, unsigned tensor,
     return f;
 }
 
-static void unflat(const Machine *m, unsigned tensor, int64_t flat, int64_t *at)
-{
-    const Instance *in = &m->instances[tensor];
-    for (unsigned i = m->run->program->tensors[tensor].value->type->rank;
-         i-- > 0;) {
-        at[i] = in->cells[i] ? flat % in->cells[i] : 0;
-        flat = in->cells[i] ? flat / in->cells[i] : 0;
-    }
-}
-
 static bool fault_at(Machine *m, SyncFaultKind kind, unsigned tensor,
                      int64_t flat, int64_t count)
 {
     int64_t at[SYNC_MAX_RANK] = { 0 };
-    unflat(m, tensor, flat, at);
+    instance_unflat(m, tensor, flat, at);
     fault(m, kind, tensor, at)->count = count;
     return false;
 }
@@ -315,8 +137,8 @@ static bool step_again(Machine *m, Touching *a, StateId from, StateId *to)
 {
     size_t slot =
         (from * 2654435761u ^ a->node * 2246822519u ^ a->c * 3266489917u) &
-        (STEPS - 1);
-    Step *s = &m->steps[slot];
+        (SYNC_STEPS - 1);
+    SyncStep *s = &m->steps[slot];
     bool known = !a->n_pend && s->to && s->from == from && s->node == a->node &&
                  s->threads == a->c;
     if (known) {
@@ -326,15 +148,23 @@ static bool step_again(Machine *m, Touching *a, StateId from, StateId *to)
     if (!step(m, a, from, to))
         return false;
     if (!a->n_pend)
-        *s = (Step){ from, *to, a->node, a->c };
+        *s = (SyncStep){ from, *to, a->node, a->c };
     return true;
+}
+
+/* The state of a cell, which an untouched one of a ring has by its place. */
+static StateId cell_state(Machine *m, unsigned tensor, const HandleId *cell,
+                          const int64_t *at)
+{
+    return *cell || !m->instances[tensor].ring ? handle_state(m, *cell)
+                                               : ring_state(m, tensor, at);
 }
 
 static bool touch_cell(Machine *m, Touching *a, unsigned tensor, HandleId *cell,
                        const int64_t *at)
 {
     StateId to;
-    if (step_again(m, a, cell_state(m, cell), &to)) {
+    if (step_again(m, a, cell_state(m, tensor, cell, at), &to)) {
         cell_set(m, cell, to);
         return true;
     }
@@ -352,7 +182,7 @@ static HandleId *cell_at(Machine *m, unsigned tensor, const int64_t *at)
     unsigned rank = m->run->program->tensors[tensor].value->type->rank;
     if (in->dense)
         return &in->dense[sync_flat(rank, in->cells, at)];
-    Sparse *s = sparse_cell(m, in, tensor, rank, at);
+    Sparse *s = sparse_cell(m, tensor, at);
     touch(s, m->event->node);
     return &s->handle;
 }
@@ -380,12 +210,6 @@ static bool touch_box(Machine *m, Touching *a, unsigned tensor,
     }
 }
 
-static bool is_one_shot(const SyncTensor *t)
-{
-    return t->mem->barrier == BARRIER_mbarrier ||
-           t->mem->barrier == BARRIER_cluster;
-}
-
 /* Elements of an mbarrier are read by who uses them. */
 static bool read_barriers(Machine *m, unsigned tensor, unsigned n,
                           const int64_t *targets, bool convergent)
@@ -404,7 +228,7 @@ static bool read_barriers(Machine *m, unsigned tensor, unsigned n,
                    .mask = t->mask };
     for (unsigned i = 0; i < n; i++) {
         int64_t at[SYNC_MAX_RANK] = { 0 };
-        unflat(m, tensor, targets[i], at);
+        instance_unflat(m, tensor, targets[i], at);
         HandleId *cell = &m->instances[tensor].dense[targets[i]];
         if (!touch_cell(m, &a, tensor, cell, at))
             return false;
@@ -429,7 +253,7 @@ static bool do_access(Machine *m, const SyncEvent *e)
     const Instance *bars = e->n_targets ? &m->instances[e->barrier] : NULL;
     for (unsigned i = 0; i < e->n_targets; i++) {
         uint32_t count = bars->arrives[e->targets[i]];
-        if (count && is_one_shot(&m->run->program->tensors[e->barrier]))
+        if (count && barrier_is_one_shot(&m->run->program->tensors[e->barrier]))
             return fault_at(m, FAULT_trailing_after_arrive, e->barrier,
                             e->targets[i], count);
         pend[i] = (Pend){ bars->bar_base + (BarId)e->targets[i], count };
@@ -510,24 +334,12 @@ static bool is_inert(Machine *m, StateId id)
     return true;
 }
 
-static void attach(Machine *m, HandleId h, StateId to)
-{
-    HandleId *slot = slot_of_state(m, to);
-    if (!*slot) {
-        *slot = h;
-        m->handles.data[h].state = to;
-        return;
-    }
-    m->handles.data[*slot].count += m->handles.data[h].count;
-    m->handles.data[h].forward = *slot;
-}
-
 /* The handle's state after the change; inert ones are put aside. */
 static void change_handle(Machine *m, const Change *c, HandleId h)
 {
     StateId from = m->handles.data[h].state, to = from;
     if (!m->handles.data[h].count) {
-        *slot_of_state(m, from) = 0;
+        handle_detach(m, from);
         return;
     }
     bool inert = is_inert(m, from);
@@ -542,7 +354,7 @@ static void change_handle(Machine *m, const Change *c, HandleId h)
         return;
     VEC_PUSH(m->arena, &m->changed, h);
     VEC_PUSH(m->arena, &m->changed_to, to);
-    *slot_of_state(m, from) = 0;
+    handle_detach(m, from);
 }
 
 /* Changes the states behind all live handles at once. */
@@ -561,7 +373,7 @@ static void change_all(Machine *m, const Change *c)
         if (!m->handles.data[m->live.data[i]].forward)
             change_handle(m, c, m->live.data[i]);
     for (size_t i = 0; i < m->changed.len; i++)
-        attach(m, m->changed.data[i], m->changed_to.data[i]);
+        handle_attach(m, m->changed.data[i], m->changed_to.data[i]);
 }
 
 static bool do_fence(Machine *m, const SyncEvent *e)
@@ -582,10 +394,12 @@ static bool do_arrive(Machine *m, const SyncEvent *e)
     if (!read_barriers(m, e->barrier, e->n_targets, e->targets, false))
         return false;
     uint32_t count = in->arrives[e->home]++;
-    if (count && is_one_shot(t))
+    if (count && barrier_is_one_shot(t))
         return fault_at(m, FAULT_arrived_twice, e->barrier, e->home, count + 1);
     for (unsigned i = 0; i < e->n_targets; i++)
         targets[i] = in->bar_base + (BarId)e->targets[i];
+    for (unsigned i = 0; i < e->n_targets; i++)
+        in->reached[e->targets[i]]++;
     Change c = { .kind = CHANGE_arrive,
                  .c = e->threads,
                  .l1 = e->node->first,
@@ -593,6 +407,8 @@ static bool do_arrive(Machine *m, const SyncEvent *e)
                  .targets = targets,
                  .count = count };
     change_all(m, &c);
+    for (unsigned i = 0; i < e->n_targets; i++)
+        ring_bury(m, e->barrier, e->targets[i]);
     return true;
 }
 
@@ -612,156 +428,29 @@ static bool do_await(Machine *m, const SyncEvent *e)
                  .l2 = e->node->second,
                  .targets = &bar,
                  .limit = (int64_t)in->arrives[e->home] - 1 - e->node->n };
-    if (c.limit >= 0)
-        change_all(m, &c);
+    if (barrier_is_one_shot(t) && in->reached[e->home] < t->source_ctas)
+        m->pub.early = true;
+    if (c.limit < 0)
+        return true;
+    ring_wake(m, e->barrier, e->home);
+    change_all(m, &c);
     return true;
 }
 
 /* ---- allocations -------------------------------------------------------- */
 
-static void open_barrier(Machine *m, unsigned tensor)
-{
-    const SyncTensor *t = &m->run->program->tensors[tensor];
-    Instance *in = &m->instances[tensor];
-    in->n_bars = in->n_cells;
-    in->bar_base = (BarId)m->bar_tensor.len;
-    for (int64_t i = 0; i < in->n_bars; i++)
-        VEC_PUSH(m->arena, &m->bar_tensor, tensor);
-    in->arrives = ARENA_ARRAY(m->arena, uint32_t, in->n_bars);
-    in->awaits = ARENA_ARRAY(m->arena, uint32_t, in->n_bars);
-    if (t->mem->pre_arrive <= 0 || t->value->ring_dim < 0)
-        return;
-    for (int64_t i = 0; i < in->n_bars; i++) {
-        int64_t at[SYNC_MAX_RANK] = { 0 };
-        unflat(m, tensor, i, at);
-        in->arrives[i] = at[t->value->ring_dim] < t->mem->pre_arrive;
-    }
-}
-
-static unsigned add_pend(Pend *out, unsigned n, unsigned most, BarId bar)
-{
-    unsigned i = n;
-    for (unsigned k = 0; k < n; k++)
-        if (out[k].bar == bar)
-            return n;
-    if (n == most)
-        return n;
-    for (; i && out[i - 1].bar > bar; i--)
-        out[i] = out[i - 1];
-    out[i] = (Pend){ bar, 0 };
-    return n + 1;
-}
-
-/* All elements of the guard that an Arrive with home `at` reaches, ascending:
- * for each of its expressions those that agree with it where it has points. */
-static unsigned multicast_group(Machine *m, unsigned guard, const int64_t *at,
-                                Pend *out, unsigned most)
-{
-    const SyncTensor *t = &m->run->program->tensors[guard];
-    const Instance *in = &m->instances[guard];
-    unsigned rank = t->value->type->rank, n = 0;
-    for (unsigned k = 0; k < t->n_patterns; k++) {
-        int64_t to[SYNC_MAX_RANK];
-        unsigned i = 0;
-        for (unsigned d = 0; d < rank; d++)
-            to[d] = t->patterns[k] >> d & 1 ? 0 : at[d];
-        while (i != UINT32_MAX) {
-            int64_t flat = sync_flat(rank, in->cells, to);
-            n = add_pend(out, n, most, in->bar_base + (BarId)flat);
-            i = rank;
-            while (i-- > 0) {
-                if (!(t->patterns[k] >> i & 1))
-                    continue;
-                if (++to[i] < in->cells[i])
-                    break;
-                to[i] = 0;
-            }
-        }
-    }
-    return n;
-}
-
-/* The state in which elements of a ring begin: waiting for the barriers of the
- * slot's last release, to be freed by the next. */
-static bool ring_state(Machine *m, unsigned tensor, const int64_t *at,
-                       StateId *out)
-{
-    const SyncTensor *t = &m->run->program->tensors[tensor];
-    const Value *v = t->value, *g = m->run->program->tensors[t->guard].value;
-    Instance *bars = &m->instances[t->guard];
-    int64_t to[SYNC_MAX_RANK];
-    Pend pend[256];
-    Record r = { .pend = pend, .mask = t->mask };
-    memcpy(to, at, sizeof to);
-    to[v->ring_dim] = at[v->ring_dim] + v->ring_depth;
-    bool next = to[v->ring_dim] < bars->cells[v->ring_dim];
-    if (next)
-        r.free_bar =
-            bars->bar_base + (BarId)sync_flat(g->type->rank, bars->cells, to);
-    if (t->guard != tensor) {
-        if (!next)
-            return fault_at(m, FAULT_guard_too_short, t->guard, 0,
-                            to[v->ring_dim]);
-        r.n_pend = multicast_group(m, t->guard, at, pend, 256);
-    } else if (at[v->ring_dim] >= v->ring_depth) {
-        to[v->ring_dim] = at[v->ring_dim] - v->ring_depth;
-        pend[r.n_pend++].bar =
-            bars->bar_base + (BarId)sync_flat(g->type->rank, bars->cells, to);
-        pend[0].count = 0;
-    }
-    if (r.free_bar)
-        r.flags = REC_BEFORE_ALLOC;
-    RecordId id = r.n_pend ? record_intern(m->records, &r) : 0;
-    *out = state_intern(m->records, r.free_bar, 0, NULL, id ? 1 : 0, &id);
-    return true;
-}
-
-static bool open_ring(Machine *m, unsigned tensor)
-{
-    const SyncTensor *t = &m->run->program->tensors[tensor];
-    Instance *in = &m->instances[tensor];
-    unsigned lead = m->run->program->tensors[t->guard].value->type->rank;
-    unsigned rank = t->value->type->rank;
-    int64_t inner = 1;
-    for (unsigned i = lead; i < rank; i++)
-        inner *= in->cells[i];
-    for (unsigned i = 0; i < lead; i++)
-        if ((int)i != t->value->ring_dim &&
-            in->cells[i] > m->instances[t->guard].cells[i]) {
-            m->run->failed = "a ring's guard is smaller than the ring";
-            return false;
-        }
-    for (int64_t flat = 0; flat < in->n_cells; flat += inner) {
-        int64_t at[SYNC_MAX_RANK] = { 0 };
-        StateId s;
-        unflat(m, tensor, flat, at);
-        if (!ring_state(m, tensor, at, &s))
-            return false;
-        for (int64_t i = 0; i < inner && s; i++)
-            cell_set(m, &in->dense[flat + i], s);
-    }
-    return true;
-}
-
-static bool is_ring(const Machine *m, unsigned tensor)
-{
-    const SyncTensor *t = &m->run->program->tensors[tensor];
-    const SyncTensor *g = &m->run->program->tensors[t->guard];
-    return t->value->ring_dim >= 0 && g->space == SYNC_barrier &&
-           g->value->type->rank <= t->value->type->rank &&
-           (t->space == SYNC_barrier ? t->checked : t->guard != tensor) &&
-           m->instances[t->guard].live;
-}
-
 static bool do_alloc(Machine *m, const SyncEvent *e)
 {
     unsigned tensor = e->node->tensor;
     const SyncTensor *t = &m->run->program->tensors[tensor];
-    if (!open_instance(m, tensor, e->hi))
+    int64_t lacking = 0;
+    if (!instance_open(m, tensor, e->hi))
         return false;
     if (t->space == SYNC_barrier)
-        open_barrier(m, tensor);
-    return !is_ring(m, tensor) || open_ring(m, tensor);
+        barrier_open(m, tensor);
+    return ring_open(m, tensor, &lacking) ||
+           (!m->run->failed &&
+            fault_at(m, FAULT_guard_too_short, t->guard, 0, lacking));
 }
 
 /* ---- frees -------------------------------------------------------------- */
@@ -807,7 +496,10 @@ static bool free_cells(Machine *m, unsigned tensor, bool ring)
     Instance *in = &m->instances[tensor];
     StateId last = 0;
     for (int64_t i = 0; i < in->n_cells; i++) {
-        StateId id = cell_state(m, &in->dense[i]);
+        int64_t at[SYNC_MAX_RANK] = { 0 };
+        if (ring && !in->dense[i])
+            instance_unflat(m, tensor, i, at);
+        StateId id = cell_state(m, tensor, &in->dense[i], at);
         if (!id || id == last)
             continue;
         State s = *state_get(m->records, id);
@@ -823,7 +515,7 @@ static bool free_barrier(Machine *m, unsigned tensor)
 {
     const SyncTensor *t = &m->run->program->tensors[tensor];
     Instance *in = &m->instances[tensor];
-    for (int64_t i = 0; i < in->n_bars && is_one_shot(t); i++) {
+    for (int64_t i = 0; i < in->n_bars && barrier_is_one_shot(t); i++) {
         if (in->arrives[i] != 1)
             return fault_at(m, FAULT_arrive_count, tensor, i, in->arrives[i]);
         if (in->awaits[i] != 1 && t->mem->barrier == BARRIER_cluster)
@@ -841,7 +533,7 @@ static bool do_free(Machine *m, const SyncEvent *e)
     unsigned tensor = e->node->tensor;
     const SyncTensor *t = &m->run->program->tensors[tensor];
     Instance *in = &m->instances[tensor];
-    bool ring = is_ring(m, tensor);
+    bool ring = in->ring;
     if ((ring || t->space == SYNC_shared) && !free_cells(m, tensor, ring))
         return false;
     for (int64_t i = 0; i < in->n_cells; i++)
@@ -882,12 +574,12 @@ SyncMachine *sync_machine_new(Arena *arena, SyncRun *run, int64_t **grains)
     m->grains = grains;
     m->records = record_table_new(arena, run->pool);
     m->instances = ARENA_ARRAY(arena, Instance, p->n_tensors);
-    m->steps = ARENA_ARRAY(arena, Step, STEPS);
+    m->steps = ARENA_ARRAY(arena, SyncStep, SYNC_STEPS);
     VEC_PUSH(arena, &m->handles, ((Handle){ 0 }));
-    VEC_PUSH(arena, &m->bar_tensor, 0);
+    m->next_bar = 1;
     for (unsigned i = 0; i < p->n_tensors; i++)
         if (p->tensors[i].space == SYNC_global && p->tensors[i].checked)
-            open_instance(m, i, run->extents[i]);
+            instance_open(m, i, run->extents[i]);
     return &m->pub;
 }
 
@@ -911,9 +603,13 @@ bool sync_machine_barrier(const SyncMachine *pub, BarId bar, unsigned *tensor,
                           int64_t *flat)
 {
     const Machine *m = (const Machine *)pub;
-    if (!bar || bar >= m->bar_tensor.len)
-        return false;
-    *tensor = m->bar_tensor.data[bar];
-    *flat = (int64_t)bar - m->instances[*tensor].bar_base;
-    return *flat >= 0 && *flat < m->instances[*tensor].n_bars;
+    for (unsigned i = 0; i < m->run->program->n_tensors; i++) {
+        const Instance *in = &m->instances[i];
+        if (!in->live || bar < in->bar_base || bar - in->bar_base >= in->n_bars)
+            continue;
+        *tensor = i;
+        *flat = (int64_t)bar - in->bar_base;
+        return true;
+    }
+    return false;
 }

@@ -65,6 +65,9 @@ typedef struct SyncTouch {
 typedef struct SyncMachine {
     SyncSink sink; /* its events go here */
     SyncFault fault;
+    /* An Await came before an Arrive on its element, in program order: only
+     * then can threads wait for each other. */
+    bool early;
 } SyncMachine;
 
 /* Grains by tensor and dimension for the sizes of the run: rank entries each.

@@ -24,6 +24,7 @@ struct RecordTable {
     size_t pend_cap;
     RecordId *ids; /* scratch */
     size_t ids_cap;
+    VEC(bool) buried; /* by BarId */
 };
 
 RecordTable *record_table_new(Arena *arena, ThreadPool *pool)
@@ -192,6 +193,21 @@ static unsigned normalize(RecordTable *t, RecordId *ids, unsigned n)
     return kept;
 }
 
+/* Is anything there released? */
+static bool any_freed(const RecordTable *t, unsigned n, const RecordId *ids)
+{
+    for (unsigned i = 0; i < n; i++)
+        if (t->records.data[ids[i]].flags & REC_FREED)
+            return true;
+    return false;
+}
+
+bool state_is_freed(const RecordTable *t, StateId id)
+{
+    const State *s = &t->states.data[id];
+    return s->n_mutates && any_freed(t, s->n_mutates, s->records + s->n_reads);
+}
+
 static bool state_same(const State *a, const State *b)
 {
     uint32_t n = a->n_reads + a->n_mutates;
@@ -217,6 +233,8 @@ StateId state_intern(RecordTable *t, BarId free_bar, unsigned n_reads,
     if (n_mutates)
         memcpy(ids + n_reads, mutates, n_mutates * sizeof *ids);
     n_mutates = normalize(t, ids + n_reads, n_mutates);
+    if (any_freed(t, n_mutates, ids + n_reads))
+        free_bar = 0;
     State s = { free_bar, n_reads, n_mutates, ids };
     unsigned n = n_reads + n_mutates;
     uint64_t hash = hash_bytes(HASH_SEED, ids, n * sizeof *ids);
@@ -232,6 +250,18 @@ StateId state_intern(RecordTable *t, BarId free_bar, unsigned n_reads,
     VEC_PUSH(t->arena, &t->states, s);
     index_add(t->arena, x, hash, id);
     return id;
+}
+
+void record_table_bury(RecordTable *t, BarId bar)
+{
+    while (t->buried.len <= bar)
+        VEC_PUSH(t->arena, &t->buried, false);
+    t->buried.data[bar] = true;
+}
+
+static bool is_buried(const RecordTable *t, BarId bar)
+{
+    return bar < t->buried.len && t->buried.data[bar];
 }
 
 /* ---- visibility --------------------------------------------------------- */
@@ -399,7 +429,9 @@ static void draft_pend(RecordTable *t, Draft *d, unsigned n,
     while (i < d->r.n_pend || k < n) {
         if (k == n || (i < d->r.n_pend && old[i].bar <= targets[k])) {
             k += k < n && old[i].bar == targets[k];
-            out[len++] = old[i++];
+            if (!is_buried(t, old[i].bar))
+                out[len++] = old[i];
+            i++;
         } else {
             out[len++] = (Pend){ targets[k++], count };
         }
@@ -410,9 +442,7 @@ static void draft_pend(RecordTable *t, Draft *d, unsigned n,
 
 static void draft_free(Draft *d)
 {
-    d->r = (Record){ .flags = REC_FREED,
-                     .free_bar = d->r.free_bar,
-                     .mask = d->r.mask };
+    d->r = (Record){ .flags = REC_FREED, .mask = d->r.mask };
     memset(d->slots, 0, sizeof d->slots);
 }
 

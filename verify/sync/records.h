@@ -72,6 +72,11 @@ StateId state_intern(RecordTable *t, BarId free_bar, unsigned n_reads,
                      const RecordId *reads, unsigned n_mutates,
                      const RecordId *mutates);
 
+/* Is what was written there released? Then nothing may touch it any more. */
+bool state_is_freed(const RecordTable *t, StateId id);
+/* Nobody will await this element any more: records forget it in time. */
+void record_table_bury(RecordTable *t, BarId bar);
+
 /* The threads that have any of these timelines with this flag, but for own
  * signatures. */
 ThreadsId record_visible(const RecordTable *t, const Record *r, uint32_t quals,

@@ -177,43 +177,46 @@ static void set_task(Tasks *t, const int64_t *task)
     }
 }
 
-/* Events to the machine and to the search for deadlocks. */
-typedef struct Both {
+/* Events to the search for deadlocks. */
+typedef struct Listen {
     SyncSink sink;
-    SyncMachine *machine;
     Deadlock *deadlock;
-} Both;
+} Listen;
 
-static bool to_both(SyncSink *self, const SyncEvent *e)
+static bool to_deadlock(SyncSink *self, const SyncEvent *e)
 {
-    Both *b = (Both *)self;
-    deadlock_event(b->deadlock, e);
-    return b->machine->fault.kind == FAULT_none
-               ? b->machine->sink.event(&b->machine->sink, e)
-               : true;
+    deadlock_event(((Listen *)self)->deadlock, e);
+    return true;
+}
+
+/* Where no Await is before its Arrives, program order is an execution. */
+static void find_deadlock(Tasks *t, Arena *arena)
+{
+    Listen l = { .sink = { to_deadlock },
+                 .deadlock = deadlock_new(arena, t->run) };
+    if (!sync_run_task(t->run, &l.sink) ||
+        deadlock_free(l.deadlock, &t->out->fault))
+        return;
+    StrBuf s = { 0 };
+    deadlock_print(l.deadlock, &s);
+    t->out->cycle = arena_strdup(t->arena, strbuf_text(&s));
+    strbuf_free(&s);
 }
 
 static bool run_class(Tasks *t, Class *c)
 {
     Arena *arena = arena_new();
-    set_task(t, c->task);
-    Both b = { .sink = { to_both },
-               .machine = sync_machine_new(arena, t->run, t->grains),
-               .deadlock = deadlock_new(arena, t->run) };
-    bool ran = sync_run_task(t->run, &b.sink);
     SyncOutcome *out = t->out;
-    out->fault = b.machine->fault;
-    if (out->fault.kind == FAULT_none && ran && t->run->failed == NULL &&
-        !deadlock_free(b.deadlock, &out->fault)) {
-        StrBuf s = { 0 };
-        deadlock_print(b.deadlock, &s);
-        out->cycle = arena_strdup(t->arena, strbuf_text(&s));
-        strbuf_free(&s);
-    }
+    set_task(t, c->task);
+    SyncMachine *machine = sync_machine_new(arena, t->run, t->grains);
+    bool ran = sync_run_task(t->run, &machine->sink);
+    out->fault = machine->fault;
+    if (ran && !t->run->failed && machine->early)
+        find_deadlock(t, arena);
     memcpy(out->task, c->task, sizeof out->task);
     Collect col = { t, c };
     if (out->fault.kind == FAULT_none)
-        sync_machine_touched(b.machine, collect, &col);
+        sync_machine_touched(machine, collect, &col);
     if (c->touched.len)
         qsort(c->touched.data, c->touched.len, sizeof *c->touched.data,
               compare_touched);
