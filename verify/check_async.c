@@ -7,6 +7,7 @@
 #include "verify/async/layout.h"
 #include "verify/async/refine.h"
 #include "verify/async/run.h"
+#include "verify/async/values.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,8 +18,7 @@ typedef struct AsyncCheck {
     const Op *host;
     AsyncRun run;
     AsyncSource source;
-    bool refine_bad;
-    const char *refine_open;
+    RefineResult refined; /* what the runs found together */
     const char *machine_class; /* of the fault that ended a run */
     bool protocol_bad, races_bad, ended;
     const char *sizes;
@@ -92,14 +92,14 @@ void race_fault(AsyncRun *r, const MachineEvent *e, const Stamp *other,
 static void observe(MachineObserver *self, const MachineEvent *e)
 {
     AsyncRun *r = (AsyncRun *)self;
+    if (r->refine && refine_wants() >> e->kind & 1)
+        refine_event(r->refine, e);
     if (e->kind == MEV_read || e->kind == MEV_write) {
         races_event(r, e);
         return;
     }
-    if (e->kind == MEV_op) {
-        refine_event(r->refine, e);
+    if (e->kind == MEV_op)
         return;
-    }
     if (e->kind == MEV_target) {
         protocol_event(r, e);
         return;
@@ -254,7 +254,7 @@ static bool is_written(AsyncCheck *c, const Value *param)
     return s.written;
 }
 
-/* Tensors of zeros: only who touches what when is looked at. */
+/* Tensors with a value of its own in each element. */
 static bool make_args(AsyncCheck *c, const SizeSet *sizes, ProcArg *args)
 {
     const Block *b = c->host->blocks[0];
@@ -274,8 +274,7 @@ static bool make_args(AsyncCheck *c, const SizeSet *sizes, ProcArg *args)
         args[i].tensor = t;
         if (!t)
             return false;
-        memset(t->bytes, 0, (size_t)t->count * t->elem_bytes);
-        tensor_set_written(t);
+        values_fill(t, i);
         if (!is_written(c, v))
             r->quiet[r->n_quiet++] = t;
     }
@@ -313,15 +312,15 @@ static void note_end(AsyncCheck *c, bool ok)
         c->protocol_bad = true;
 }
 
-/* The procedure's control parameters, in order. */
-static const VarId *control_params(Arena *arena, const Op *proc)
+/* What one run found, to what the runs before did. */
+static void note_refined(AsyncCheck *c, RefineResult one)
 {
-    const Block *b = proc->blocks[0];
-    VarId *vars = ARENA_ARRAY(arena, VarId, b->n_args + 1);
-    for (unsigned i = 0, n = 0; i < b->n_args; i++)
-        if (!b->args[i].value)
-            vars[n++] = b->args[i].var;
-    return vars;
+    c->refined.cover_bad |= one.cover_bad;
+    c->refined.value_bad |= one.value_bad;
+    if (one.open)
+        c->refined.open = one.open;
+    if (one.value_open)
+        c->refined.value_open = one.value_open;
 }
 
 static void run_at(AsyncCheck *c, const SizeSet *sizes, int64_t clusters)
@@ -336,12 +335,10 @@ static void run_at(AsyncCheck *c, const SizeSet *sizes, int64_t clusters)
                     1u << MEV_deliver | 1u << MEV_target | 1u << MEV_pass |
                     1u << MEV_meet | 1u << MEV_step;
     r->sizes = set_text(c, sizes);
-    SizeSet given = *sizes;
     if (c->source.proc) {
-        given.vars = control_params(r->order.arena, c->source.proc);
         r->refine = refine_new(r->order.arena, c->ctx, c->source.m,
-                               c->source.proc, &given);
-        r->base.wants |= 1u << MEV_op;
+                               c->source.proc);
+        r->base.wants |= refine_wants();
     }
     MachineObserver *observers[1] = { &r->base };
     MachineOptions o = { .clusters = clusters,
@@ -352,12 +349,16 @@ static void run_at(AsyncCheck *c, const SizeSet *sizes, int64_t clusters)
                          .observers = observers };
     unsigned n = c->host->blocks[0]->n_args;
     ProcArg *args = ARENA_ARRAY(r->order.arena, ProcArg, n + 1);
-    bool ok = make_args(c, sizes, args) &&
-              machine_run(c->m, c->host, args, n, &o);
+    bool ok = make_args(c, sizes, args);
+    if (ok && r->refine)
+        refine_program(r->refine, args, n);
+    ok = ok && machine_run(c->m, c->host, args, n, &o);
     note_end(c, ok);
     if (r->refine) {
-        c->refine_open = refine_open(r->refine);
-        c->refine_bad |= ok && !refine_end(r->refine);
+        if (ok)
+            refine_end(r->refine, args, n, c->host->loc);
+        note_refined(c, refine_result(r->refine));
+        refine_free(r->refine);
     }
     for (unsigned i = 0; i < n; i++)
         tensor_free(args[i].tensor);
@@ -371,38 +372,45 @@ static bool find_launch(Op *op, void *user)
     return true;
 }
 
-static void instances(const AsyncCheck *c, const char *scope,
-                       CheckResult *out)
+/* A verdict on what the program is compared with. */
+static CheckResult compared(const AsyncCheck *c, const char *scope, bool bad,
+                            const char *open)
 {
-    *out = (CheckResult){ .verdict = VERDICT_proved, .scope = scope };
+    CheckResult out = { .verdict = VERDICT_proved, .scope = scope };
     if (!c->source.proc)
-        *out = (CheckResult){ .verdict = VERDICT_not_run,
-                              .reason = "the par program is not given" };
-    else if (c->refine_bad)
-        *out =
+        out = (CheckResult){ .verdict = VERDICT_not_run,
+                             .reason = "the par program is not given" };
+    else if (bad)
+        out =
             (CheckResult){ .verdict = VERDICT_refuted, .witness = c->sizes };
     else if (c->ended || !*scope)
-        *out = (CheckResult){ .verdict = VERDICT_not_run,
-                              .reason = "no run came to its end" };
-    else if (c->refine_open)
-        *out = (CheckResult){ .verdict = VERDICT_not_run,
-                              .reason = c->refine_open };
+        out = (CheckResult){ .verdict = VERDICT_not_run,
+                             .reason = "no run came to its end" };
+    else if (open)
+        out = (CheckResult){ .verdict = VERDICT_unknown, .reason = open };
+    return out;
 }
 
 static void run_all(AsyncCheck *c, const SizeSet *sizes, unsigned n,
-                    CheckResult *protocol, CheckResult *races,
-                    CheckResult *refined)
+                    CheckResult out[ASYNC_PARTS])
 {
     StrBuf scope = { 0 };
+    const RefineResult *refined = &c->refined;
+    CheckResult *protocol = &out[ASYNC_protocol], *races = &out[ASYNC_races];
     for (unsigned i = 0;
-         i < n && !c->protocol_bad && !c->races_bad && !c->refine_bad; i++) {
+         i < n && !c->protocol_bad && !c->races_bad && !refined->cover_bad &&
+         !refined->value_bad;
+         i++) {
         c->sizes = set_text(c, &sizes[i]);
         strbuf_addf(&scope, "%s%s", i ? "; " : "", c->sizes);
         run_at(c, &sizes[i], 1 + (int64_t)i % 2);
     }
     const char *text = ctx_intern(c->ctx, strbuf_text(&scope));
     strbuf_free(&scope);
-    instances(c, text, refined);
+    out[ASYNC_instances] =
+        compared(c, text, refined->cover_bad, refined->open);
+    out[ASYNC_refinement] =
+        compared(c, text, refined->value_bad, refined->value_open);
     *protocol = (CheckResult){ .verdict = VERDICT_proved, .scope = text };
     *races = *protocol;
     const char *open = "the run ended early, see the other parts";
@@ -447,15 +455,10 @@ void check_async(Ctx *ctx, Module *m, const Op *host, const SizeSet *sizes,
     out[ASYNC_layout] = check_async_layout(ctx, m, host);
     if (out[ASYNC_budget].verdict == VERDICT_refuted)
         out[ASYNC_protocol] = out[ASYNC_races] = out[ASYNC_instances] =
-            (CheckResult){ .verdict = VERDICT_not_run,
+            out[ASYNC_refinement] = (CheckResult){ .verdict = VERDICT_not_run,
                            .reason = "the budget is refuted" };
     else
-        run_all(&c, own, n, &out[ASYNC_protocol], &out[ASYNC_races],
-                &out[ASYNC_instances]);
-    out[ASYNC_refinement] = (CheckResult){
-        .verdict = VERDICT_not_run,
-        .reason = "what an instance reads and writes is not compared"
-    };
+        run_all(&c, own, n, out);
     for (int i = 0; i < ASYNC_PARTS; i++) {
         out[i].check = part_names[i];
         out[i].proc = op_attr_str(host, "name", "_");

@@ -8,7 +8,7 @@
  *   layout      one map of elements to addresses for map, view, descriptor
  *   budget      shared memory, registers, barriers, shapes (the text alone)
  *   instances   each instance of a statement once, by origins (the same run)
- *   refinement  what an instance reads and writes: not decided yet
+ *   refinement  the values that instances write, and the results (the same run)
  *
  * Runs are at the sizes given, or at those of verify/sizes.h. */
 #ifndef EXO_VERIFY_CHECK_ASYNC_H
@@ -17,7 +17,7 @@
 #include "verify/check.h"
 #include "verify/sizes.h"
 
-#define CHECK_ASYNC_VERSION 1
+#define CHECK_ASYNC_VERSION 2
 
 enum {
     ASYNC_protocol,

@@ -425,12 +425,19 @@ static bool take_task(Interp *in)
     return !o->sample || (t < o->n_sample && o->sample[t]);
 }
 
+static bool is_watched(const Interp *in, const Scope *env, const Op *op)
+{
+    return in->options.watch && op->sid && env->m == in->m &&
+           in->options.watched[op->sid];
+}
+
 static bool run_for(Interp *in, Scope *env, const Op *op)
 {
     int64_t lo, hi;
     const Block *b = op->blocks[0];
     unsigned n = op->n_results;
-    if (!in->options.plain && !n && nest_run(in, env, op))
+    if (!in->options.plain && !n && !is_watched(in, env, op) &&
+        nest_run(in, env, op))
         return true;
     if (!interp_index(in, env, op, op->operands[0].u.index, &lo) ||
         !interp_index(in, env, op, op->operands[1].u.index, &hi))
@@ -533,9 +540,12 @@ static bool run_op(Interp *in, Scope *env, const Op *op)
 
 bool interp_block(Interp *in, Scope *env, const Block *b)
 {
-    for (const Op *op = b->first; op; op = op->next)
+    for (const Op *op = b->first; op; op = op->next) {
         if (!run_op(in, env, op))
             return false;
+        if (is_watched(in, env, op))
+            in->options.watch(in->options.watch_user, in, env, op);
+    }
     return true;
 }
 
@@ -566,6 +576,11 @@ bool interp_operand_view(Interp *in, Scope *scope, const Op *op, unsigned i,
                            "operand %u is no tensor that was made before", i);
     *out = *v;
     return true;
+}
+
+int64_t interp_var(const Scope *scope, VarId var)
+{
+    return scope->vars[var];
 }
 
 void interp_set_result(Interp *in, Scope *scope, const Op *op, const View *v)

@@ -31,10 +31,18 @@ typedef struct Scope Scope;
  * functions below; false after a diagnostic. */
 typedef bool InterpHook(void *user, Interp *in, Scope *scope, const Op *op);
 
+/* Looks at an op of the procedure after it ran, where it stands. */
+typedef void InterpWatch(void *user, Interp *in, Scope *scope, const Op *op);
+
 typedef struct InterpOptions {
     bool plain;       /* no native nests: for testing them */
     InterpHook *hook; /* NULL: such ops are refused */
     void *hook_user;
+    /* Called for statements whose number is set in `watched`. Loops around
+     * them must be set too: such loops do not run natively. */
+    InterpWatch *watch;
+    void *watch_user;
+    const bool *watched; /* by sid */
     /* Run only some device tasks: task t (in order of execution) where
      * sample[t] is set; beyond n_sample none. NULL: all. */
     const bool *sample;
@@ -63,6 +71,8 @@ bool interp_operand_view(Interp *in, Scope *scope, const Op *op, unsigned i,
 /* The extents of v where op stands; extent has TENSOR_MAX_RANK places. */
 bool interp_value_extents(Interp *in, Scope *scope, const Op *op,
                           const Value *v, int64_t *extent);
+/* The value that a control variable has there. */
+int64_t interp_var(const Scope *scope, VarId var);
 void interp_set_result(Interp *in, Scope *scope, const Op *op, const View *v);
 /* A fault at op with the values around it; answers false. */
 bool interp_fault(Interp *in, Scope *scope, const Op *op, const char *code,

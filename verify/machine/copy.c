@@ -133,6 +133,8 @@ void engine_event(Machine *mc, const Effect *e, const Cta *cta, int64_t at,
                         .cta = cta->rank,
                         .offset = at,
                         .length = n,
+                        .bytes = cta->smem + at,
+                        .elem_bytes = e->map ? e->map->elem_bytes : 1,
                         .bar = e->bar_at,
                         .async_proxy = true,
                         .agent =
@@ -322,12 +324,15 @@ static void global_event(Machine *mc, const Effect *e, int64_t at, bool write)
     MachineEventKind kind = write ? MEV_write : MEV_read;
     if (!(mc->wants >> kind & 1))
         return;
+    const Tensor *t = e->map->view.tensor;
     MachineEvent ev = { .kind = kind,
                         .op = e->op,
                         .effect = e->number,
-                        .tensor = e->map->view.tensor,
+                        .tensor = t,
                         .offset = at,
                         .length = 1,
+                        .bytes = t->bytes + at * t->elem_bytes,
+                        .elem_bytes = t->elem_bytes,
                         .bar = e->bar_at,
                         .async_proxy = true,
                         .agent = warp_agent(e->warp, AGENT_copy, e->lanes) };
@@ -367,15 +372,15 @@ static bool write_element(Machine *mc, Effect *e, int64_t i, int64_t at)
         return true;
     if (e->add && !t->written[at])
         return fail_element(mc, e, at);
-    global_event(mc, e, at, true);
     if (e->add) {
         tensor_set(t, at,
                    value_add(t->elem, tensor_get(t, at),
                              scalar_decode(t->elem, from)));
-        return true;
+    } else {
+        memcpy(t->bytes + at * t->elem_bytes, from, t->elem_bytes);
+        t->written[at] = 1;
     }
-    memcpy(t->bytes + at * t->elem_bytes, from, t->elem_bytes);
-    t->written[at] = 1;
+    global_event(mc, e, at, true);
     return true;
 }
 

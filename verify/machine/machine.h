@@ -81,6 +81,8 @@ typedef struct MachineEvent {
     const Tensor *tensor;
     unsigned cta;
     int64_t offset, length;
+    const unsigned char *bytes; /* what is there: after a write */
+    unsigned elem_bytes;        /* of each element there */
     bool async_proxy;
     int64_t phase;
     int64_t turn; /* arrive, expect, target, pass: the phase that the ring

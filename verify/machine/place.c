@@ -257,6 +257,10 @@ void place_event(Warp *w, const Op *op, const Place *p, uint32_t lanes,
                        .cta = p->cta ? p->cta->rank : 0,
                        .offset = p->at,
                        .length = p->tensor ? 1 : p->obj->elem_bytes,
+                       .bytes = p->tensor ? p->tensor->bytes +
+                                                p->at * p->obj->elem_bytes
+                                          : p->cta->smem + p->at,
+                       .elem_bytes = p->obj->elem_bytes,
                        .agent = warp_agent(w, AGENT_warp, lanes) };
     if (w->machine->stepping) {
         e.effect = w->machine->stepping->number;

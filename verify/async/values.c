@@ -1,0 +1,109 @@
+/* Random inputs, digests of what is written, and the comparison of results. */
+#include "verify/async/values.h"
+
+#include <math.h>
+#include <string.h>
+
+static uint64_t mix(uint64_t z)
+{
+    z = (z ^ (z >> 32)) * UINT64_C(0xd6e8feb86659fd93);
+    z = (z ^ (z >> 32)) * UINT64_C(0xd6e8feb86659fd93);
+    return z ^ (z >> 32);
+}
+
+/* k / 32 with 0 < |k| < 128; in wide types a little more, which rounding to
+ * tf32 takes away. Whole numbers in types that have no others. */
+static double made_value(ScalarType t, uint64_t bits)
+{
+    double k = 1.0 + (double)(bits % 127), sign = bits >> 32 & 1 ? -1.0 : 1.0;
+    if (scalar_type_is_int(t))
+        return t == TY_bool ? (double)(bits & 1) : k;
+    if (t == TY_e8m0)
+        return ldexp(1.0, (int)(bits % 5) - 2);
+    double fine = t == TY_f32 || t == TY_f64 ? ldexp(1.0, -20) : 0.0;
+    return sign * (k / 32.0 + fine * (double)(1 + (bits >> 40) % 4));
+}
+
+void values_fill(Tensor *t, uint64_t seed)
+{
+    for (int64_t i = 0; i < t->count; i++)
+        tensor_set(t, i,
+                   made_value(t->elem, mix(mix(seed + 1) + (uint64_t)i)));
+    tensor_set_written(t);
+}
+
+static uint64_t bits_at(const unsigned char *p, unsigned bytes)
+{
+    uint64_t x = 0;
+    uint32_t four;
+    uint16_t two;
+    switch (bytes) {
+    case 1:
+        return *p;
+    case 2:
+        memcpy(&two, p, 2);
+        return two;
+    case 4:
+        memcpy(&four, p, 4);
+        return four;
+    default:
+        memcpy(&x, p, bytes);
+        return x;
+    }
+}
+
+void digest_add(Digest *d, const unsigned char *bytes, unsigned elem_bytes,
+                int64_t n, int64_t place)
+{
+    uint64_t where = place < 0 ? 0 : (uint64_t)place + 1;
+    uint64_t step = place < 0 ? 0 : 1, sum = 0;
+    for (int64_t i = 0; i < n; i++, where += step) {
+        uint64_t x = bytes ? bits_at(bytes + i * elem_bytes, elem_bytes) : 0;
+        sum += mix(x + 1 + where * UINT64_C(0x9e3779b97f4a7c15));
+    }
+    d->sum += sum;
+    d->n += n;
+}
+
+void digest_join(Digest *d, const Digest *more)
+{
+    d->sum += more->sum;
+    d->n += more->n;
+}
+
+void digest_view(Digest *d, const View *v, bool values, bool places)
+{
+    int64_t index[TENSOR_MAX_RANK] = { 0 }, n = 1;
+    unsigned bad = 0, inner = v->rank ? v->rank - 1 : 0;
+    const Tensor *t = v->tensor;
+    for (unsigned i = 0; i < v->rank; i++)
+        n *= v->extent[i];
+    int64_t run =
+        v->rank && !v->is_map && v->stride[inner] == 1 ? v->extent[inner] : 1;
+    for (int64_t i = 0; i < n; i += run) {
+        int64_t at = view_element(v, index, &bad);
+        if (at >= 0)
+            digest_add(d, values ? t->bytes + at * t->elem_bytes : NULL,
+                       t->elem_bytes, run, places ? at : -1);
+        if (v->rank)
+            index[inner] += run - 1;
+        for (unsigned k = v->rank; k-- > 0 && ++index[k] == v->extent[k];)
+            index[k] = 0;
+    }
+}
+
+int64_t values_differ(const Tensor *a, const Tensor *b, bool close)
+{
+    size_t size = a->elem_bytes;
+    if (!memcmp(a->bytes, b->bytes, (size_t)a->count * size))
+        return -1;
+    for (int64_t i = 0; i < a->count; i++) {
+        if (!memcmp(a->bytes + i * (int64_t)size, b->bytes + i * (int64_t)size,
+                    size))
+            continue;
+        double x = tensor_get(a, i), y = tensor_get(b, i);
+        if (!close || !(fabs(x - y) <= ldexp(fabs(x) + fabs(y) + 1.0, -12)))
+            return i;
+    }
+    return -1;
+}

@@ -1,0 +1,35 @@
+/* Values as fingerprints: what a run of the lowered program and the program
+ * itself are given, and how what they write is compared.
+ *
+ * Inputs are random, so that an element read in place of another, an op in
+ * place of another, or one too many shows in what is computed. They are small
+ * multiples of a power of two: sums of products stay exact, whatever their
+ * order, and a result still has more digits than a 16-bit type keeps, so that a
+ * rounding that is missing shows too. */
+#ifndef EXO_VERIFY_ASYNC_VALUES_H
+#define EXO_VERIFY_ASYNC_VALUES_H
+
+#include "verify/tensor.h"
+
+/* A multiset of values, or of values at places: equal ones have equal digests,
+ * different ones a chance of 2^-64. */
+typedef struct Digest {
+    uint64_t sum;
+    int64_t n;
+} Digest;
+
+/* Gives every element a value of its own. */
+void values_fill(Tensor *t, uint64_t seed);
+/* Adds n elements that lie side by side; bytes NULL: values do not count. With
+ * place >= 0 each counts together with its place, from there on. */
+void digest_add(Digest *d, const unsigned char *bytes, unsigned elem_bytes,
+                int64_t n, int64_t place);
+void digest_join(Digest *d, const Digest *more);
+/* Adds the elements of a window, those of a map that lie inside its tensor;
+ * places: storage positions count. */
+void digest_view(Digest *d, const View *v, bool values, bool places);
+/* The first element in which two tensors of one shape differ, or -1. close:
+ * within what another order of additions may round differently. */
+int64_t values_differ(const Tensor *a, const Tensor *b, bool close);
+
+#endif
