@@ -380,9 +380,7 @@ static void host_window(Lower *L, Block *top, Op *op)
         return;
     Access *window = op->operands[0].u.access;
     if (window->base->type->kind == TK_map) {
-        lower_error(L, op->loc, "window",
-                    "a window of a tensor map cannot be made in host code; "
-                    "make it inside the device function");
+        op_detach(op);
         return;
     }
     Checks c = { L, op, NULL, op->loc };

@@ -497,6 +497,18 @@ static bool collect_device(Op *op, void *user)
     return false;
 }
 
+/* An access to a window of a tensor map is one to the map. */
+static bool see_map(Op *op, void *user)
+{
+    Lower *L = user;
+    for (unsigned i = 0; i < op->n_operands; i++) {
+        Operand *o = &op->operands[i];
+        if (o->kind == OPND_access && o->u.access->base->type->kind == TK_map)
+            *o = opnd_access((Access *)access_compose(L->m, o->u.access));
+    }
+    return true;
+}
+
 static void lower_proc(Lower *L, Op *proc)
 {
     L->task_counts.len = 0;
@@ -508,6 +520,7 @@ static void lower_proc(Lower *L, Op *proc)
                     op_attr_str(proc, "name", ""));
         return;
     }
+    op_walk(proc, see_map, L);
     for (size_t i = 0; i < d.found.len && !L->failed; i++) {
         if (!lower_device(L, proc, d.found.data[i], (unsigned)i))
             return;

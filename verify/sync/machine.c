@@ -477,8 +477,11 @@ static bool free_record(Machine *m, unsigned tensor, RecordId id, int64_t flat,
         return true;
     if (!ring && !t->whole_cluster &&
         free_permits(m, t, r, m->event->threads, &quals)) {
-        m->run->failed = "shared memory that a part of the cluster allocates: "
-                         "whether others may use it again is not decided";
+        m->run->failed = arena_printf(
+            m->run->arena,
+            "shared memory (%s %s) that a part of the cluster allocates: "
+            "whether others may use it again is not decided",
+            t->mem->ref->name, t->value->name);
         return false;
     }
     fault_at(m, ring ? FAULT_free_missing_arrive : FAULT_free_missing_sync,
