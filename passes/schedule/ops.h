@@ -63,6 +63,7 @@ SCHED_FN(sched_reuse_buffer)
 SCHED_FN(sched_inline_window)
 /* procs.c */
 SCHED_FN(sched_rename)
+SCHED_FN(sched_copy_proc)
 SCHED_FN(sched_set_arg_memory)
 SCHED_FN(sched_set_window)
 SCHED_FN(sched_simplify)
@@ -118,6 +119,8 @@ void sched_drop_unused(Sched *s, Op *stmt);
 /* Does nothing in the procedure, which is not called, read Config.field? Else
  * reports. */
 bool sched_config_unread(Sched *s, const char *field, Loc loc);
+/* Notes that the procedure now equals what it was but for Config.field. */
+void sched_config_differs(Sched *s, const char *field);
 /* Is something that first .. last define used behind last? */
 bool sched_escapes(Sched *s, Op *first, Op *last);
 

@@ -2,12 +2,38 @@
 #include "passes/rewrite.h"
 #include "passes/schedule/ops.h"
 
+/* The procedure's name, interned. */
+static const char *own_name(Sched *s)
+{
+    return ctx_intern(s->ctx, op_attr_str(s->proc, "name", ""));
+}
+
+/* Callers see a difference from here on. */
+static void interface_changes(Sched *s)
+{
+    kin_note(s->kin, KIN_breaks, own_name(s), NULL);
+}
+
 bool sched_rename(Sched *s, const SchedArg *a)
 {
     if (module_symbol(s->m, a[0].s))
         return sched_fail(s, a[0].loc, "there is a procedure '%s' already",
                           a[0].s);
+    kin_note(s->kin, KIN_rename, own_name(s), a[0].s);
     op_set_str(s->m, s->proc, "name", a[0].s);
+    return true;
+}
+
+/* A copy before the procedure, to be scheduled by itself and called. */
+bool sched_copy_proc(Sched *s, const SchedArg *a)
+{
+    if (module_symbol(s->m, a[0].s))
+        return sched_fail(s, a[0].loc, "there is a procedure '%s' already",
+                          a[0].s);
+    Op *copy = op_clone(clone_map_new(s->m, s->m), s->proc);
+    op_set_str(s->m, copy, "name", a[0].s);
+    op_insert_before(s->proc, copy);
+    kin_note(s->kin, KIN_copy, a[0].s, own_name(s));
     return true;
 }
 
@@ -50,6 +76,7 @@ bool sched_set_arg_memory(Sched *s, const SchedArg *a)
         return false;
     v->type =
         type_tensor(s->ctx, v->type->kind, v->type->elem, v->type->rank, mem);
+    interface_changes(s);
     return true;
 }
 
@@ -64,6 +91,7 @@ bool sched_set_window(Sched *s, const SchedArg *a)
         return sched_fail(s, a[0].loc, "a stride of %s is read", v->name);
     v->type = type_tensor(s->ctx, a[1].i ? TK_window : TK_tensor, v->type->elem,
                           v->type->rank, v->type->mem);
+    interface_changes(s);
     return true;
 }
 
@@ -105,6 +133,55 @@ bool sched_inline(Sched *s, const SchedArg *a)
     return true;
 }
 
+typedef struct Reach {
+    Sched *s;
+    unsigned depth;
+    bool found;
+} Reach;
+
+/* Does what is below op call the procedure itself? */
+static bool find_call_of_self(Op *op, void *user)
+{
+    enum { DEEPEST = 64 };
+    Reach *r = user;
+    Op *callee = op->code == OP_ctl_call
+                     ? module_symbol(r->s->m, op_attr_str(op, "callee", ""))
+                     : NULL;
+    if (callee == r->s->proc || r->depth > DEEPEST)
+        r->found = true;
+    if (callee && !r->found) {
+        r->depth++;
+        block_walk(callee->blocks[0], find_call_of_self, r);
+        r->depth--;
+    }
+    return !r->found;
+}
+
+static bool calls_self(Sched *s, Op *other)
+{
+    Reach r = { .s = s, .found = other == s->proc };
+    block_walk(other->blocks[0], find_call_of_self, &r);
+    return r.found;
+}
+
+/* Is the one a copy of the other, and nothing here reads the configuration in
+ * which they differ? */
+static bool kin_of_callee(Sched *s, const Op *callee, const SchedArg *other)
+{
+    const char *name = ctx_intern(s->ctx, op_attr_str(callee, "name", ""));
+    KinFields fields = { 0 };
+    if (!kin_equal(s->kin, s->arena, name, other->s, &fields))
+        return sched_fail(s, other->loc,
+                          "'%s' is not shown to do what '%s' does", other->s,
+                          name);
+    for (size_t i = 0; i < fields.len; i++) {
+        if (!sched_config_unread(s, fields.data[i], other->loc))
+            return false;
+        sched_config_differs(s, fields.data[i]);
+    }
+    return true;
+}
+
 bool sched_call_eqv(Sched *s, const SchedArg *a)
 {
     Op *call = a[0].at.first, *callee = callee_of(s, &a[0]);
@@ -113,9 +190,11 @@ bool sched_call_eqv(Sched *s, const SchedArg *a)
         return false;
     if (!other || other->code != OP_ctl_proc)
         return sched_fail(s, a[1].loc, "there is no procedure '%s'", a[1].s);
-    if (!sched_procs_equal(s, callee, other))
-        return sched_fail(s, a[1].loc, "'%s' is not shown to do what '%s' does",
-                          a[1].s, op_attr_str(callee, "name", ""));
+    if (calls_self(s, other))
+        return sched_fail(s, a[1].loc, "'%s' calls this procedure", a[1].s);
+    if (!sched_procs_equal(s, callee, other) &&
+        !kin_of_callee(s, callee, &a[1]))
+        return false;
     op_set_str(s->m, call, "callee", a[1].s);
     edit_replace(s->log, call);
     return true;
@@ -139,6 +218,7 @@ bool sched_add_assertion(Sched *s, const SchedArg *a)
     Op *op = op_new(s->m, OP_ctl_assert, s->loc, 1, 0, 0);
     op->operands[0] = opnd_cond(c);
     edit_insert_before(s->log, first, op);
+    interface_changes(s);
     return true;
 }
 
@@ -183,6 +263,7 @@ bool sched_partial_eval(Sched *s, const SchedArg *a)
             return sched_fail(s, a[1].loc,
                               "an assertion does not hold for %lld",
                               (long long)a[1].i);
+    interface_changes(s);
     return drop_param(b, v);
 }
 
@@ -391,6 +472,11 @@ bool sched_config_unread(Sched *s, const char *field, Loc loc)
     return not_called(s, loc);
 }
 
+void sched_config_differs(Sched *s, const char *field)
+{
+    kin_note(s->kin, KIN_modulo, own_name(s), ctx_intern(s->ctx, field));
+}
+
 bool sched_write_config(Sched *s, const SchedArg *a)
 {
     Op *mark = op_new(s->m, OP_ctl_pass, s->loc, 0, 0, 0);
@@ -405,8 +491,10 @@ bool sched_write_config(Sched *s, const SchedArg *a)
     if (op && op->code != OP_cfg_write)
         return sched_fail(s, a[1].loc, "'%s' is no field of a configuration",
                           a[1].s);
-    if (op)
+    if (op) {
         edit_insert_before(s->log, mark, op);
+        sched_config_differs(s, a[1].s);
+    }
     op_detach(mark);
     return op != NULL;
 }
@@ -419,6 +507,7 @@ bool sched_delete_config(Sched *s, const SchedArg *a)
                           sched_stmt_text(s, op));
     if (!sched_config_unread(s, op_attr_str(op, "field", ""), a[0].loc))
         return false;
+    sched_config_differs(s, op_attr_str(op, "field", ""));
     if (!stmt_prev(op) && !stmt_next(op))
         edit_insert_after(s->log, op,
                           op_new(s->m, OP_ctl_pass, op->loc, 0, 0, 0));

@@ -32,6 +32,7 @@ typedef struct Run {
     const char *proc;
     Arena *arena; /* of the whole run */
     EditLog log;
+    KinLog kin;
     SchedNameVec names;
     VEC(SchedParam) params;
     unsigned depth, n_steps, n_taken;
@@ -262,6 +263,7 @@ static Sched open_step(Run *r, Loc loc, Arena *arena, Module *m)
                     .prover = r->o->prover,
                     .arena = arena,
                     .log = &r->log,
+                    .kin = &r->kin,
                     .loc = loc,
                     .save_queries = r->o->save_queries };
 }
@@ -307,7 +309,7 @@ static bool run_step(Run *r, Loc loc, const char *line, const char **expanded)
     SchedArg args[SCHED_MAX_ARGS];
     StrBuf text = { 0 };
     Step step;
-    size_t edits = r->log.edits.len;
+    size_t edits = r->log.edits.len, notes = r->kin.notes.len;
     Asked asked = asked_so_far(r);
     unsigned errors = ctx_error_count(r->ctx);
     bool ok = expand(r, &s, loc, line, &text);
@@ -327,6 +329,7 @@ static bool run_step(Run *r, Loc loc, const char *line, const char **expanded)
         *r->m = clone;
     } else {
         r->log.edits.len = edits;
+        r->kin.notes.len = notes;
         module_free(clone);
     }
     strbuf_free(&text);
@@ -496,7 +499,7 @@ bool schedule_run(Ctx *ctx, Module **m, uint32_t file, const SchedOptions *o,
               .result = result,
               .proc = o->proc,
               .arena = arena_new() };
-    r.log.arena = r.arena;
+    r.log.arena = r.kin.arena = r.arena;
     bool ok = run_file(&r, file);
     if (ok && r.n_taken)
         note_origin(&r, file);

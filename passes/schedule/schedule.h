@@ -16,6 +16,7 @@
 #include "ir/exo.h"
 #include "ir/exo_build.h"
 #include "passes/prove.h"
+#include "passes/schedule/kin.h"
 
 /* ---- running ----------------------------------------------------------- */
 
@@ -81,6 +82,7 @@ typedef struct Sched {
     Prover *prover;
     Arena *arena; /* of this step */
     EditLog *log;
+    KinLog *kin;
     ExoListing *listing;       /* sched_listing fills it; NULL after an edit */
     Loc loc;                   /* of the step */
     bool reassociates, rounds; /* as in the record */

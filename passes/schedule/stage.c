@@ -159,6 +159,7 @@ bool sched_bind_config(Sched *s, const SchedArg *a)
     op_set_str(s->m, read, "field", a[2].s);
     op_set_result(s->m, read, 0, v->type, NULL);
     name_value(s, a[0].at.first, v, write, read);
+    sched_config_differs(s, a[2].s);
     return true;
 }
 
