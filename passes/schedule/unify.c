@@ -134,6 +134,18 @@ static bool place_dims(Unify *u, Window *w, const Access *p, const Access *n,
     return false;
 }
 
+/* `_` in an instruction, a variable that no argument gives: it takes all. */
+static bool is_open_extent(const Unify *u, const Affine *extent)
+{
+    VarId v;
+    if (!u->in || !affine_is_var(extent, &v))
+        return false;
+    for (unsigned i = 0; i < u->params->n_args; i++)
+        if (!u->params->args[i].value && u->params->args[i].var == v)
+            return false;
+    return true;
+}
+
 static bool open_window(Unify *u, unsigned i, const Access *p, const Access *n)
 {
     Window *w = &u->windows[i];
@@ -154,7 +166,7 @@ static bool open_window(Unify *u, unsigned i, const Access *p, const Access *n)
                       scalar_type_name(param->type->elem));
     for (unsigned d = 0; d < p->rank; d++) {
         int k = fresh.dim[d];
-        fresh.whole[k] = u->in && u->in->params[i].shape[d] < 0;
+        fresh.whole[k] = is_open_extent(u, param->shape[d]);
         if (fresh.whole[k] && fresh.lo[k] != affine_const(u->s->m->exprs, 0))
             return differ(u, "'%s' is taken whole in dimension %u", param->name,
                           d);
