@@ -330,7 +330,10 @@ static void add_text(StrBuf *out, const AstDecl *d)
 void lib_own_text(const Lib *lib, StrBuf *out)
 {
     const AstDecl *last = NULL;
-    for (size_t i = 0; lib && lib->is_file && i < lib->entries.len; i++) {
+    if (!lib || !lib->is_file)
+        return;
+    lib_own_text(lib->parent, out);
+    for (size_t i = 0; i < lib->entries.len; i++) {
         const AstDecl *d = lib->entries.data[i]->decl;
         if (d == last)
             continue;

@@ -83,7 +83,8 @@ bool entry_open(Build *b, Arena *arena, Lib *lib, Loc loc, const Entry *e,
  */
 bool entry_where(Build *b, Loc loc, const Entry *e, unsigned n_args,
                  const Param *args);
-/* Appends the text of the entries that are not in the parent, as .exo. */
+/* Appends the text of the entries that are in no library, as .exo: those of a
+ * file, and of what was put on top of it. */
 void lib_own_text(const Lib *lib, StrBuf *out);
 
 #endif

@@ -44,7 +44,8 @@ SCHED_FN(sched_set_trailing_barrier_expr)
 SCHED_FN(sched_set_dim_size_annotation)
 SCHED_FN(sched_set_ring_guarded_by)
 SCHED_FN(sched_add_if)
-/* remove_if.c, replace.c */
+/* remove_if.c, replace.c, make_instr.c */
+SCHED_FN(sched_make_instr)
 SCHED_FN(sched_remove_if)
 SCHED_FN(sched_replace)
 /* buffers.c */
@@ -119,6 +120,9 @@ void sched_drop_unused(Sched *s, Op *stmt);
 /* Does nothing in the procedure, which is not called, read Config.field? Else
  * reports. */
 bool sched_config_unread(Sched *s, const char *field, Loc loc);
+/* Is the procedure called nowhere in the module, so that its interface may
+ * change? Else reports. */
+bool sched_not_called(Sched *s, Loc loc);
 /* Notes that the procedure now equals what it was but for Config.field. */
 void sched_config_differs(Sched *s, const char *field);
 /* Is something that first .. last define used behind last? */

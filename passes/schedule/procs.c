@@ -59,7 +59,7 @@ static bool find_caller(Op *op, void *user)
     return *name != NULL;
 }
 
-static bool not_called(Sched *s, Loc loc)
+bool sched_not_called(Sched *s, Loc loc)
 {
     const char *name = op_attr_str(s->proc, "name", "");
     block_walk(s->m->body, find_caller, &name);
@@ -72,7 +72,7 @@ bool sched_set_arg_memory(Sched *s, const SchedArg *a)
 {
     Value *v = find_param(s, &a[0]);
     const MemRef *mem = v ? sched_mem(s, a[1].loc, a[1].s) : NULL;
-    if (!mem || !not_called(s, a[0].loc))
+    if (!mem || !sched_not_called(s, a[0].loc))
         return false;
     v->type =
         type_tensor(s->ctx, v->type->kind, v->type->elem, v->type->rank, mem);
@@ -83,7 +83,7 @@ bool sched_set_arg_memory(Sched *s, const SchedArg *a)
 bool sched_set_window(Sched *s, const SchedArg *a)
 {
     Value *v = find_param(s, &a[0]);
-    if (!v || !not_called(s, a[0].loc))
+    if (!v || !sched_not_called(s, a[0].loc))
         return false;
     if (v->type->rank == 0)
         return sched_fail(s, a[0].loc, "a scalar is no window");
@@ -210,7 +210,7 @@ bool sched_add_assertion(Sched *s, const SchedArg *a)
     while (first && first->code == OP_ctl_assert && stmt_next(first))
         first = stmt_next(first);
     const Cond *c = first ? sched_cond(s, first, a[0].loc, a[0].s) : NULL;
-    if (!c || !not_called(s, a[0].loc))
+    if (!c || !sched_not_called(s, a[0].loc))
         return false;
     Facts *f = prove_facts_at(s->arena, s->m, first);
     if (prove_satisfiable(s->prover, f, c).answer == PROVE_no)
@@ -250,7 +250,7 @@ bool sched_partial_eval(Sched *s, const SchedArg *a)
                           a[0].s);
     if (var_get(x, v)->kind == VAR_size && a[1].i < 1)
         return sched_fail(s, a[1].loc, "a size is at least 1");
-    if (!not_called(s, a[0].loc) ||
+    if (!sched_not_called(s, a[0].loc) ||
         !sched_subst(s, b, v, affine_const(x, a[1].i)))
         return false;
     CloneMap *map = clone_map_new(s->m, s->m);
@@ -469,7 +469,7 @@ bool sched_config_unread(Sched *s, const char *field, Loc loc)
             (e.data[i].flags & ACC_READ))
             return sched_fail(s, loc, "'%s' reads %s",
                               sched_stmt_text(s, e.data[i].op), field);
-    return not_called(s, loc);
+    return sched_not_called(s, loc);
 }
 
 void sched_config_differs(Sched *s, const char *field)

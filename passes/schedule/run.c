@@ -218,8 +218,12 @@ typedef struct Step {
 
 static void unknown_op(Run *r, Loc loc, const char *name)
 {
+    const SchedOther *other = sched_other_find(name);
     Diag *d = diag_error(r->ctx, loc, "schedule", "no operator '%s'", name);
-    diag_fix(r->ctx, d, "exo-opt --list-schedule-ops lists them");
+    if (other)
+        diag_fix(r->ctx, d, "write %s: %s", other->write, other->why);
+    else
+        diag_fix(r->ctx, d, "exo-opt --list-schedule-ops lists them");
 }
 
 static bool parse_step(Run *r, Loc loc, const char *text, Step *out)
@@ -323,7 +327,8 @@ static bool run_step(Run *r, Loc loc, const char *line, const char **expanded)
     }
     if (ok) {
         record(r, &s, *expanded, asked);
-        r->proc = ctx_intern(r->ctx, op_attr_str(s.proc, "name", ""));
+        r->proc =
+            s.proc ? ctx_intern(r->ctx, op_attr_str(s.proc, "name", "")) : NULL;
         bind_result(r, &step, s.result);
         module_free(*r->m);
         *r->m = clone;
@@ -477,7 +482,7 @@ static bool run_file(Run *r, uint32_t file)
  */
 static void note_origin(Run *r, uint32_t file)
 {
-    Op *proc = module_symbol(*r->m, r->proc);
+    Op *proc = r->proc ? module_symbol(*r->m, r->proc) : NULL;
     const char *path = ctx_source_name(r->ctx, file);
     const char *slash = strrchr(path, '/');
     if (!proc)

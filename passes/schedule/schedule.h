@@ -78,7 +78,7 @@ typedef struct SchedArg {
 typedef struct Sched {
     Ctx *ctx;
     Module *m; /* the clone that the step works on */
-    Op *proc;
+    Op *proc;  /* NULL after the step that took it out of the module */
     Prover *prover;
     Arena *arena; /* of this step */
     EditLog *log;
@@ -103,8 +103,14 @@ typedef struct SchedOp {
     const char *doc, *before, *after;
 } SchedOp;
 
+/* What other schedulers call otherwise, or offer without a proof. */
+typedef struct SchedOther {
+    const char *name, *write, *why;
+} SchedOther;
+
 const SchedOp *sched_op_find(const char *name);
-const SchedOp *sched_op_at(unsigned i); /* NULL past the last */
+const SchedOther *sched_other_find(const char *name); /* or NULL */
+const SchedOp *sched_op_at(unsigned i);               /* NULL past the last */
 /* Every operator with its arguments, before and after, as docs have them. */
 void sched_list_print(StrBuf *out);
 

@@ -5,10 +5,23 @@
 
 static const SchedOp ops[] = {
 #define SCHED(...) { __VA_ARGS__ },
+#define SCHED_OTHER(...)
 #include "passes/schedule/schedule.def"
 #undef SCHED
+#undef SCHED_OTHER
 };
-enum { N_OPS = sizeof ops / sizeof *ops };
+
+static const SchedOther others[] = {
+#define SCHED(...)
+#define SCHED_OTHER(...) { __VA_ARGS__ },
+#include "passes/schedule/schedule.def"
+#undef SCHED
+#undef SCHED_OTHER
+};
+enum {
+    N_OPS = sizeof ops / sizeof *ops,
+    N_OTHERS = sizeof others / sizeof *others
+};
 
 const SchedOp *sched_op_at(unsigned i)
 {
@@ -20,6 +33,14 @@ const SchedOp *sched_op_find(const char *name)
     for (unsigned i = 0; i < N_OPS; i++)
         if (!strcmp(ops[i].name, name))
             return &ops[i];
+    return NULL;
+}
+
+const SchedOther *sched_other_find(const char *name)
+{
+    for (unsigned i = 0; i < N_OTHERS; i++)
+        if (!strcmp(others[i].name, name))
+            return &others[i];
     return NULL;
 }
 
@@ -36,4 +57,8 @@ void sched_list_print(StrBuf *out)
         print_sketch(out, "before", ops[i].before);
         print_sketch(out, "after", ops[i].after);
     }
+    strbuf_add(out, "\nother names\n");
+    for (unsigned i = 0; i < N_OTHERS; i++)
+        strbuf_addf(out, "    %s: write %s; %s\n", others[i].name,
+                    others[i].write, others[i].why);
 }
