@@ -629,6 +629,8 @@ static bool emit_op(Emit *e, Op *op)
         return emit_wgmma(e, op);
     case OP_async_tile_store:
         return emit_tile_store(e, op);
+    case OP_async_shfl_sync:
+        return emit_shfl(e, op);
     case OP_async_instr:
         return emit_instr(e, op);
     default:

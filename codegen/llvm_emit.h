@@ -187,8 +187,9 @@ bool emit_copy(Emit *e, Op *op);
 bool emit_wgmma(Emit *e, Op *op);
 bool emit_tile_store(Emit *e, Op *op);
 
-/* ---- codegen/llvm_instr.c: instructions by their entry ------------------- */
+/* ---- codegen/llvm_instr.c: instructions by their entry, shuffles --------- */
 
 bool emit_instr(Emit *e, Op *op);
+bool emit_shfl(Emit *e, Op *op);
 
 #endif

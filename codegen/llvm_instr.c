@@ -257,3 +257,29 @@ bool emit_instr(Emit *e, Op *op)
     take_results(e, op, in, place, call);
     return true;
 }
+
+/* ---- shuffles ------------------------------------------------------------ */
+
+/* A shuffle moves 32 bits: others are widened and cut again. */
+bool emit_shfl(Emit *e, Op *op)
+{
+    const Value *from = op->operands[0].u.value;
+    unsigned bits = 8 * (unsigned)scalar_type_bytes(from->type->elem);
+    const EmitValue *ev = emit_value(e, from);
+    if (ev->n != 1 || bits > 32)
+        return emit_error(e, op, "moves a scalar of at most 32 bits");
+    LLVMTypeRef type = LLVMTypeOf(ev->parts[0]);
+    LLVMTypeRef word = LLVMIntTypeInContext(e->lc, bits);
+    LLVMValueRef v = LLVMBuildBitCast(e->b, ev->parts[0], word, "");
+    LLVMValueRef lane = emit_index(e, op, op->operands[1].u.index, 32);
+    if (!lane)
+        return false;
+    LLVMValueRef args[4] = { emit_i32(e, -1),
+                             LLVMBuildZExt(e->b, v, e->i32, ""), lane,
+                             emit_i32(e, 31) };
+    v = emit_intrinsic(e, "llvm.nvvm.shfl.sync.idx.i32", 0, NULL, 4, args);
+    v = LLVMBuildTrunc(e->b, v, word, "");
+    v = LLVMBuildBitCast(e->b, v, type, "");
+    emit_set_value(e, op->results[0], 1, &v);
+    return true;
+}

@@ -48,6 +48,7 @@ static const Value *same_as(const Op *op, unsigned i)
         return operand_value(op, eir_first_carried(op) + i);
     case OP_async_ring_advance:
     case OP_async_frag_insert:
+    case OP_async_shfl_sync:
     case OP_async_wgmma_mma_async:
         return operand_value(op, 0);
     case OP_async_wgmma_fence:

@@ -53,6 +53,8 @@ typedef struct Mem {
     ExprCtx *map_exprs;
     const Affine *map_thread, *map_slot;
     int64_t n_slots; /* by thread, for the packed part */
+    /* So many threads have each element: the map's, and others that far on. */
+    int64_t n_copies, copy_pitch;
     ScalarType elems[12];
     unsigned n_elems;        /* 0: any element type */
     const char *qual_family; /* row of reference 4.5: "ram", "rmem", .. */
@@ -175,6 +177,8 @@ const Instr *instr_instance(Lib *lib, Loc loc, const char *name,
 bool lib_has_instr(const Lib *lib, const char *name);
 /* A targ of an instance as an integer; panics when absent. */
 int64_t instr_targ_int(const Instr *in, const char *name);
+/* The position of a runtime parameter; panics when absent. */
+unsigned instr_param(const Instr *in, const char *name);
 /* The instance of a par.instr or async.instr op. */
 const Instr *op_instr(const Module *m, const Op *op);
 

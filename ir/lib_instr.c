@@ -272,6 +272,14 @@ int64_t instr_targ_int(const Instr *in, const char *name)
     return p->i;
 }
 
+unsigned instr_param(const Instr *in, const char *name)
+{
+    for (unsigned i = 0; i < in->n_params; i++)
+        if (!strcmp(in->params[i].name, name))
+            return i;
+    panic("instruction '%s' has no parameter '%s'", in->name, name);
+}
+
 const Instr *op_instr(const Module *m, const Op *op)
 {
     const char *callee = op_attr_str(op, "callee", NULL);

@@ -165,6 +165,24 @@ static bool take_map(Build *b, const AstClause *c, Mem *mem)
     return mem->map_thread && mem->map_slot;
 }
 
+/* copies n, pitch. */
+static bool take_copies(Build *b, const AstClause *c, Mem *mem)
+{
+    AstExpr *one;
+    AstExpr *const *items;
+    if (head_items(c->head, &items, &one) != 2)
+        return clause_error(b, c,
+                            "how many threads have an element, and how "
+                            "far apart they are");
+    if (!build_const_int(b, items[0], c->key, &mem->n_copies) ||
+        !build_const_int(b, items[1], c->key, &mem->copy_pitch))
+        return false;
+    if (mem->n_copies < 1 || mem->n_copies > 1024 || mem->copy_pitch < 1 ||
+        mem->copy_pitch > 1024)
+        return clause_error(b, c, "two positive numbers");
+    return true;
+}
+
 static bool take_units(Build *b, const AstClause *c, Mem *mem)
 {
     const UnitRef *u = c->head ? build_unit(b, c->head) : NULL;
@@ -205,6 +223,8 @@ static bool take_clause(Build *b, const AstClause *c, Mem *mem)
         return take_packed(b, c, mem);
     if (strcmp(key, "map") == 0)
         return take_map(b, c, mem);
+    if (strcmp(key, "copies") == 0)
+        return take_copies(b, c, mem);
     if (strcmp(key, "elements") == 0)
         return take_elements(b, c, mem);
     if (strcmp(key, "is") == 0)
@@ -252,6 +272,7 @@ static const Mem *mem_make(Lib *lib, Loc loc, const Entry *e, const MemRef *ref)
     const Mem *made = NULL;
     Arena *arena = arena_new();
     Mem *mem = ARENA_NEW(ctx_arena(lib->ctx), Mem);
+    mem->n_copies = mem->copy_pitch = 1;
     bool ok = entry_open(&b, arena, lib, loc, e, ref->n_params, ref->params, &n,
                          &args) &&
               entry_where(&b, loc, e, n, args);

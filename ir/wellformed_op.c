@@ -390,6 +390,11 @@ static bool async_ok(Wellformed *w)
     case OP_async_frag_insert:
     case OP_async_wgmma_mma_async:
         return frag_ok(w);
+    case OP_async_shfl_sync:
+        return want_kind(w, "operand", operand_type(w->op, 0), TK_scalar,
+                         "a scalar") &&
+               want_type(w, "result", w->op->results[0]->type,
+                         operand_type(w->op, 0));
     case OP_async_wgmma_fence:
     case OP_async_wgmma_wait_group:
         return pass_through_ok(w);

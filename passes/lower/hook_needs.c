@@ -36,13 +36,6 @@ typedef struct HookNeeds {
             "src", 1, 8, IN_MEMORY  \
         }                           \
     }
-#define TILE_OUT                      \
-    {                                 \
-        { "dst", 2, 3, IN_MEMORY },   \
-        {                             \
-            "src", 2, 8, IN_REGISTERS \
-        }                             \
-    }
 
 static const HookNeeds hook_needs[] = {
     { .hook = "tma_load", .tensors = BULK_COPY },
@@ -60,11 +53,17 @@ static const HookNeeds hook_needs[] = {
     { .hook = "tile_store",
       .tensors = { { "dst", 2, 3, IN_MEMORY },
                    { "src", 2, 8, IN_OPEN_REGISTERS } } },
-    { .hook = "tile_store_elements", .tensors = TILE_OUT },
-    { .hook = "tile_store_transposed", .tensors = TILE_OUT },
+    { .hook = "tile_store_elements",
+      .tensors = { { "dst", 1, 3, IN_MEMORY },
+                   { "src", 1, 2, IN_REGISTERS } } },
+    { .hook = "tile_store_transposed",
+      .tensors = { { "dst", 2, 2, IN_MEMORY },
+                   { "src", 2, 2, IN_REGISTERS } } },
     { .hook = "tile_load",
-      .tensors = { { "dst", 2, 8, IN_REGISTERS },
-                   { "src", 2, 3, IN_MEMORY } } },
+      .tensors = { { "dst", 1, 2, IN_REGISTERS },
+                   { "src", 1, 3, IN_MEMORY } } },
+    { .hook = "warp_copy",
+      .tensors = { { "dst", 2, 2, IN_MEMORY }, { "src", 2, 2, IN_MEMORY } } },
     { .hook = "ldmatrix",
       .tensors = { { "dst", 1, 8, IN_REGISTERS }, { "src", 2, 2, IN_MEMORY } },
       .ints = { "nmat0", "nmat1" } },

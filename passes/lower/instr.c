@@ -3,7 +3,7 @@
  * A hook turns one call into async ops. It reads the instance for everything
  * it needs; no instruction is known by name here, only hooks are. */
 #include "passes/lower/lower.h"
-#include "passes/lower/tile_map.h"
+#include "passes/lower/tile.h"
 
 #include <string.h>
 
@@ -12,14 +12,6 @@ typedef void (*HookFn)(Lower *L, Op *op, const Instr *in);
 static Access *arg_access(Lower *L, const Op *op, unsigned i)
 {
     return lower_access(L, op->operands[i].u.access);
-}
-
-static unsigned param_index(const Instr *in, const char *name)
-{
-    for (unsigned i = 0; i < in->n_params; i++)
-        if (!strcmp(in->params[i].name, name))
-            return i;
-    panic("instruction '%s' has no parameter '%s'", in->name, name);
 }
 
 /* ---- bulk tensor copies -------------------------------------------------- */
@@ -56,7 +48,7 @@ static void take_part(Lower *L, Access *a, const Affine *which, int64_t n)
 
 static void emit_load(Lower *L, Op *op, const Instr *in, int64_t n_cta)
 {
-    unsigned dst = param_index(in, "dst"), src = param_index(in, "src");
+    unsigned dst = instr_param(in, "dst"), src = instr_param(in, "src");
     const ParSync *s = par_sync(L->pi, op);
     if (!s) {
         lower_error(L, op->loc, "barrier", "'%s' needs a trailing barrier",
@@ -101,8 +93,8 @@ static void hook_tma_load_multicast(Lower *L, Op *op, const Instr *in)
 
 static Op *emit_bulk_out(Lower *L, Op *op, const Instr *in, OpCode code)
 {
-    Access *to = arg_access(L, op, param_index(in, "dst"));
-    Access *from = arg_access(L, op, param_index(in, "src"));
+    Access *to = arg_access(L, op, instr_param(in, "dst"));
+    Access *from = arg_access(L, op, instr_param(in, "src"));
     points_to_intervals(L, to);
     Block *outer = L->out;
     L->out = lower_elect(L);
@@ -136,7 +128,7 @@ static Frag *frag_arg(Lower *L, Op *op, unsigned i)
 
 static void hook_wgmma_zero(Lower *L, Op *op, const Instr *in)
 {
-    Frag *f = frag_arg(L, op, param_index(in, "D"));
+    Frag *f = frag_arg(L, op, instr_param(in, "D"));
     if (f)
         frag_set_zero(L, f);
 }
@@ -160,7 +152,7 @@ static AccessDim *k_dim(Access *a, int64_t k)
 static Operand wgmma_a(Lower *L, Op *op, const Instr *in, int64_t step,
                        int64_t k, bool transposed)
 {
-    unsigned i = param_index(in, "A");
+    unsigned i = instr_param(in, "A");
     if (lower_in_registers(L, op->operands[i].u.access->base)) {
         Frag *f = frag_arg(L, op, i);
         return opnd_value(f ? frag_force(L, f) : NULL);
@@ -176,7 +168,7 @@ static Operand wgmma_a(Lower *L, Op *op, const Instr *in, int64_t step,
 static Operand wgmma_b(Lower *L, Op *op, const Instr *in, int64_t step,
                        int64_t k, bool transposed)
 {
-    Access *b = arg_access(L, op, param_index(in, "B"));
+    Access *b = arg_access(L, op, instr_param(in, "B"));
     int64_t all = instr_targ_int(in, "K");
     AccessDim *d = k_dim(b, all);
     if (transposed) {
@@ -204,15 +196,15 @@ static int64_t wgmma_n(const Instr *in)
 
 static void hook_wgmma(Lower *L, Op *op, const Instr *in)
 {
-    Frag *d = frag_arg(L, op, param_index(in, "D"));
+    Frag *d = frag_arg(L, op, instr_param(in, "D"));
     if (!d)
         return;
-    const InstrParam *a = &in->params[param_index(in, "A")];
-    const InstrParam *b = &in->params[param_index(in, "B")];
+    const InstrParam *a = &in->params[instr_param(in, "A")];
+    const InstrParam *b = &in->params[instr_param(in, "B")];
     int64_t k = WGMMA_K_BYTES / (int64_t)scalar_type_bytes(b->elem);
     int64_t steps = instr_targ_int(in, "K") / k, n = wgmma_n(in);
     bool a_regs = lower_in_registers(
-        L, op->operands[param_index(in, "A")].u.access->base);
+        L, op->operands[instr_param(in, "A")].u.access->base);
     if (steps < 1 || n < 1) {
         lower_error(L, op->loc, "instruction",
                     "'%s' lowers by wgmma, which needs K of %lld or more and "
@@ -249,9 +241,9 @@ static void hook_wgmma(Lower *L, Op *op, const Instr *in)
 
 static void hook_tile_store(Lower *L, Op *op, const Instr *in)
 {
-    unsigned dst = param_index(in, "dst");
+    unsigned dst = instr_param(in, "dst");
     const InstrParam *to = &in->params[dst];
-    Frag *f = frag_arg(L, op, param_index(in, "src"));
+    Frag *f = frag_arg(L, op, instr_param(in, "src"));
     if (!f || !frag_ready(L, f, op->loc))
         return;
     Access *a = arg_access(L, op, dst);
@@ -265,203 +257,6 @@ static void hook_tile_store(Lower *L, Op *op, const Instr *in)
     op_set_int(L->m, store, "rows", rows);
     op_set_int(L->m, store, "cols", cols);
     op_set_int(L->m, store, "col0", col0 ? col0->i : 0);
-}
-
-/* ---- register tiles, element by element ---------------------------------- */
-
-/* Where lane `lane` finds slot `slot` of a tile: row and column. */
-typedef struct TilePlace {
-    int64_t at[2];
-} TilePlace;
-
-typedef struct TileMapEnv {
-    Env env;
-    int64_t index[2];
-} TileMapEnv;
-
-static bool tile_var(const Env *env, const Atom *atom, int64_t *out)
-{
-    const TileMapEnv *t = env->user;
-    if (atom->kind != ATOM_var || atom->var < 1 || atom->var > 2)
-        return false;
-    *out = t->index[atom->var - 1];
-    return true;
-}
-
-enum { LANES = 32 };
-
-/* The inverse of a 2-d tile's map: place[slot * LANES + lane]. */
-static bool invert_map(const Mem *mem, int64_t rows, int64_t cols,
-                       TilePlace *place)
-{
-    TileMapEnv t;
-    t.env = (Env){ .value = tile_var, .user = &t };
-    for (t.index[0] = 0; t.index[0] < rows; t.index[0]++)
-        for (t.index[1] = 0; t.index[1] < cols; t.index[1]++) {
-            int64_t lane, slot;
-            if (!affine_eval(mem->map_thread, &t.env, &lane) ||
-                !affine_eval(mem->map_slot, &t.env, &slot) || lane < 0 ||
-                lane >= LANES || slot < 0 || slot >= mem->n_slots)
-                return false;
-            place[slot * LANES + lane] =
-                (TilePlace){ { t.index[0], t.index[1] } };
-        }
-    return true;
-}
-
-/* The row (dim 0) or column of a slot as an expression of the lane: a constant,
- * and multiples of lane / 4 and lane % 4; NULL when it is not of that form. */
-static const Affine *place_of(Lower *L, const TilePlace *place, int64_t slot,
-                              unsigned dim)
-{
-    ExprCtx *x = L->m->exprs;
-    const TilePlace *p = &place[slot * LANES];
-    int64_t base = p[0].at[dim];
-    int64_t fast = p[1].at[dim] - base, slow = p[4].at[dim] - base;
-    for (int64_t lane = 0; lane < LANES; lane++)
-        if (p[lane].at[dim] != base + lane / 4 * slow + lane % 4 * fast)
-            return NULL;
-    const Affine *lane = affine_var(x, L->dev->lane);
-    const Affine *high = affine_scale(x, affine_floordiv(x, lane, 4), slow);
-    const Affine *low = affine_scale(x, affine_mod(x, lane, 4), fast);
-    return affine_add_const(x, affine_add(x, high, low), base);
-}
-
-/* The element (row, col) of a window with two or three intervals: (row, col),
- * (col, row) when transposed, or (col / inner, row, col % inner). */
-static Access *tile_element(Lower *L, const Access *window, const Affine *row,
-                            const Affine *col, bool transposed)
-{
-    ExprCtx *x = L->m->exprs;
-    Access *a = access_new(L->m, window->base);
-    AccessDim *at[3];
-    unsigned n = 0;
-    for (unsigned i = 0; i < a->rank; i++) {
-        a->dims[i] = window->dims[i];
-        if (a->dims[i].kind == DIM_interval && n < 3)
-            at[n++] = &a->dims[i];
-    }
-    const Affine *index[3] = { transposed ? col : row, transposed ? row : col,
-                               NULL };
-    int64_t inner;
-    if (n == 3 && affine_is_const(at[2]->len, &inner)) {
-        index[0] = affine_floordiv(x, col, inner);
-        index[1] = row;
-        index[2] = affine_mod(x, col, inner);
-    }
-    for (unsigned i = 0; i < n; i++)
-        *at[i] = (AccessDim){ .kind = DIM_point,
-                              .lo = affine_add(x, at[i]->lo, index[i]) };
-    return a;
-}
-
-static Value *cast_to(Lower *L, Value *v, ScalarType elem)
-{
-    if (v->type->elem == elem)
-        return v;
-    Op *op = lower_emit(L, OP_arith_cast, 1, 1, 0);
-    op->operands[0] = opnd_value(v);
-    return op_set_result(L->m, op, 0, type_scalar(L->ctx, elem), NULL);
-}
-
-/* The tile argument, its inverted map, and the window on the other side. */
-typedef struct TileCopy {
-    Frag *frag;
-    const Mem *mem;
-    TilePlace *place;
-    Access *window;
-} TileCopy;
-
-static bool tile_copy(Lower *L, Op *op, const Instr *in, unsigned tile,
-                      unsigned window, TileCopy *c)
-{
-    const Access *tile_access = op->operands[tile].u.access;
-    const InstrParam *p = &in->params[tile];
-    c->mem = lower_mem(L, tile_access->base);
-    c->frag = frag_arg(L, op, tile);
-    if (!c->frag)
-        return false;
-    if (!c->mem || !c->mem->map_slot) {
-        lower_error(L, op->loc, "instruction",
-                    "'%s' copies a register tile, but the memory of '%s' "
-                    "states no map of elements to threads",
-                    in->name, p->name);
-        return false;
-    }
-    c->place = ARENA_ARRAY(L->scratch, TilePlace, c->mem->n_slots * LANES);
-    c->window = arg_access(L, op, window);
-    if (invert_map(c->mem, p->shape[p->rank - 2], p->shape[p->rank - 1],
-                   c->place))
-        return true;
-    lower_error(L, op->loc, "instruction",
-                "the map of memory '%s' does not spread %lld x %lld elements "
-                "over a warp",
-                c->mem->ref->name, (long long)p->shape[p->rank - 2],
-                (long long)p->shape[p->rank - 1]);
-    return false;
-}
-
-static Access *slot_access(Lower *L, Op *op, const TileCopy *c, int64_t slot,
-                           bool transposed)
-{
-    const Affine *row = place_of(L, c->place, slot, 0);
-    const Affine *col = place_of(L, c->place, slot, 1);
-    if (row && col)
-        return tile_element(L, c->window, row, col, transposed);
-    lower_error(L, op->loc, "instruction",
-                "the map of memory '%s' is not linear in lane / 4 and lane %% "
-                "4, which element-wise copies need",
-                c->mem->ref->name);
-    return NULL;
-}
-
-static void store_elements(Lower *L, Op *op, const Instr *in, bool transposed)
-{
-    TileCopy c;
-    unsigned dst = param_index(in, "dst"), src = param_index(in, "src");
-    if (!tile_copy(L, op, in, src, dst, &c) || !frag_ready(L, c.frag, op->loc))
-        return;
-    bool reduce = (in->params[dst].flags & ACC_REDUCE) != 0;
-    for (int64_t slot = 0; slot < c.mem->n_slots; slot++) {
-        FragPart part = { c.frag, slot, 1 };
-        Access *a = slot_access(L, op, &c, slot, transposed);
-        if (!a)
-            return;
-        Value *v = cast_to(L, frag_part_slot(L, &part), in->params[dst].elem);
-        Op *store =
-            lower_emit(L, reduce ? OP_mem_reduce : OP_mem_store, 2, 0, 0);
-        store->operands[0] = opnd_access(a);
-        store->operands[1] = opnd_value(v);
-    }
-}
-
-static void hook_tile_store_elements(Lower *L, Op *op, const Instr *in)
-{
-    store_elements(L, op, in, false);
-}
-
-static void hook_tile_store_transposed(Lower *L, Op *op, const Instr *in)
-{
-    store_elements(L, op, in, true);
-}
-
-static void hook_tile_load(Lower *L, Op *op, const Instr *in)
-{
-    TileCopy c;
-    unsigned dst = param_index(in, "dst"), src = param_index(in, "src");
-    if (!tile_copy(L, op, in, dst, src, &c) || !frag_ready(L, c.frag, op->loc))
-        return;
-    for (int64_t slot = 0; slot < c.mem->n_slots; slot++) {
-        FragPart part = { c.frag, slot, 1 };
-        Access *a = slot_access(L, op, &c, slot, false);
-        if (!a)
-            return;
-        Op *load = lower_emit(L, OP_mem_load, 1, 1, 0);
-        load->operands[0] = opnd_access(a);
-        Value *v = op_set_result(
-            L->m, load, 0, type_scalar(L->ctx, in->params[src].elem), NULL);
-        frag_part_put(L, &part, cast_to(L, v, c.frag->type->elem));
-    }
 }
 
 /* ---- by PTX -------------------------------------------------------------- */
@@ -524,7 +319,7 @@ static Op *lower_by_ptx(Lower *L, Op *op, const Instr *in)
 static void hook_ldmatrix(Lower *L, Op *op, const Instr *in)
 {
     ExprCtx *x = L->m->exprs;
-    unsigned src = param_index(in, "src");
+    unsigned src = instr_param(in, "src");
     int64_t n0 = instr_targ_int(in, "nmat0"), n1 = instr_targ_int(in, "nmat1");
     const Param *operand = param_find(in->n_targs, in->targs, "operand");
     bool by_column = operand && operand->s && !strcmp(operand->s, "A");
@@ -569,10 +364,12 @@ static const struct {
     { "wgmma", hook_wgmma },
     { "wgmma_zero", hook_wgmma_zero },
     { "tile_store", hook_tile_store },
-    { "tile_store_elements", hook_tile_store_elements },
-    { "tile_store_transposed", hook_tile_store_transposed },
-    { "tile_load", hook_tile_load },
+    { "tile_store_elements", lower_tile_store_elements },
+    { "tile_store_transposed", lower_tile_store_transposed },
+    { "tile_load", lower_tile_load },
     { "tile_map", lower_tile_map },
+    { "tile_reduce", lower_tile_reduce },
+    { "warp_copy", lower_warp_copy },
     { "ldmatrix", hook_ldmatrix },
 };
 

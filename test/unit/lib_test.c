@@ -225,46 +225,79 @@ static const Row instr_rows[] = {
     { "cuda_tk_load_rs_inner_cols_128",
       "dst=f32, src=e5m2, rows=16, outer_cols=2",
       "dst=f32, src=bf16, rows=16, outer_cols=2", "swizzle of shared memory" },
-    { "cuda_tk_load_rg", "dst=f32, src=bf16, rows=16, cols=32",
-      "dst=f32, src=bf16, rows=16", "'cols' is missing" },
-    { "cuda_tk_store_rg", "dst=f32, src=f32, rows=16, cols=32",
-      "dst=f32, rows=16, cols=32", "'ST' is missing" },
+    { "cuda_tk_load_rg", "dst=f32, src=bf16, size0=16, size1=32",
+      "dst=f32, src=bf16, size0=16, size1=32, layout='all'", "'row' or 'col'" },
+    { "cuda_tk_store_rg", "dst=f32, src=f32, size0=16, size1=32",
+      "dst=f32, size0=16, size1=32", "'ST' is missing" },
+    { "cuda_tk_load_sg", "T=bf16, size0=16, size1=64",
+      "T=bf16, size0=16, size1=40", "multiples of 16" },
+    { "cuda_tk_store_sg", "dst=f32, src=f32, size0=32, size1=16",
+      "T=f32, size0=8, size1=16", "multiples of 16" },
+    { "cuda_tk_load_vec_rs", "dst=f32, src=bf16, length=32, layout='ortho'",
+      "dst=f32, src=bf16, length=40, layout='ortho'", "multiple of 16" },
+    { "cuda_tk_store_vec_rs", "dst=f32, src=bf16, length=32, layout='naive'",
+      "dst=f32, src=bf16, length=32, layout='all'", "'align', 'ortho'" },
+    { "cuda_tk_vec_copy", "dst=f32, src=bf16, length=32, layout='align'",
+      "dst=f32, length=32, layout='align'", "'ST' is missing" },
+    { "cuda_tk_vec_copy_layout",
+      "dst=f32, src=f32, length=16, dst_layout='align', src_layout='ortho'",
+      "dst=f32, src=f32, length=16, dst_layout='align'",
+      "'src_layout' is missing" },
     { "cuda_tk_tile_copy", "dst=f16, src=f32, rows=16, cols=32",
       "dst=f16, src=f32, cols=32", "'rows' is missing" },
-#define TILE(f)                                                           \
-    {                                                                     \
-        "cuda_tk_tile_" f, "T=f32, rows=16, cols=32", "rows=16, cols=32", \
-            "'T' is missing"                                              \
+#define TILE(f)                                                \
+    {                                                          \
+        "cuda_tk_" f, "T=f32, rows=16, cols=32, layout='row'", \
+            "T=i32, rows=16, cols=32", "f32, f16 or bf16"      \
     }
-    TILE("zero"),
-    TILE("one"),
-    TILE("pos_infty"),
-    TILE("neg_infty"),
-    TILE("exp"),
-    TILE("exp2"),
-    TILE("log"),
-    TILE("log2"),
-    TILE("abs"),
-    TILE("relu"),
-    TILE("add_reduce"),
-    TILE("max_3op"),
-    TILE("max_lhs"),
-    TILE("max_rhs"),
-    TILE("min_3op"),
-    TILE("min_lhs"),
-    TILE("min_rhs"),
-    TILE("add_3op"),
-    TILE("add_lhs"),
-    TILE("add_rhs"),
-    TILE("sub_3op"),
-    TILE("sub_lhs"),
-    TILE("sub_rhs"),
-    TILE("mul_3op"),
-    TILE("mul_lhs"),
-    TILE("mul_rhs"),
-    TILE("div_3op"),
-    TILE("div_lhs"),
-    TILE("div_rhs"),
+#define VECTOR(f)                                                \
+    {                                                         \
+        "cuda_tk_vec_" f, "T=f16, length=32, layout='ortho'", \
+            "T=f16, length=32", "'layout' is missing"         \
+    }
+#define BOTH(f) TILE("tile_" f), VECTOR(f)
+#define BINARY(f)                                          \
+    BOTH(f "_3op"), BOTH(f "_3op_scalar"), BOTH(f "_lhs"), \
+        BOTH(f "_lhs_scalar"), BOTH(f "_rhs")
+#define FILL(f) BOTH(f), TILE("make_causal_" f), TILE("make_causal_" f "_t")
+    FILL("zero"),
+    FILL("one"),
+    FILL("pos_infty"),
+    FILL("neg_infty"),
+    FILL("pos_inf"),
+    FILL("neg_inf"),
+    BOTH("exp"),
+    BOTH("exp2"),
+    BOTH("log"),
+    BOTH("log2"),
+    BOTH("abs"),
+    BOTH("relu"),
+    BOTH("add_reduce"),
+    BOTH("add_reduce_scalar"),
+    BINARY("max"),
+    BINARY("min"),
+    BINARY("add"),
+    BINARY("sub"),
+    BINARY("mul"),
+    BINARY("div"),
+    TILE("row_max"),
+    TILE("row_min"),
+    TILE("row_sum"),
+    TILE("row_prod"),
+    TILE("col_max"),
+    TILE("col_min"),
+    TILE("col_sum"),
+    TILE("col_prod"),
+    TILE("broadcast_row"),
+    TILE("add_row"),
+    TILE("sub_row"),
+    TILE("mul_row"),
+    TILE("div_row"),
+    TILE("broadcast_col"),
+    TILE("add_col"),
+    TILE("sub_col"),
+    TILE("mul_col"),
+    TILE("div_col"),
 #define COPY(n)                                                              \
     { "cudaMemcpyAsync_htod_" n "d", "dst=f32, src=f32", "dst=f32, src=f16", \
       "precision" },                                                         \
@@ -537,6 +570,7 @@ static const Row memory_rows[] = {
     { "CudaGmemAtomicity16B", "", "1", "more arguments" },
     { "CudaSmemAtomicity16B", "", "1", "more arguments" },
     { "CudaDeviceVisibleLinear", "", "1", "more arguments" },
+    { "CudaBasicDeviceVisible", "", "1", "more arguments" },
     { "CudaDeviceVisibleAtomicity16B", "", "1", "more arguments" },
     { "CudaSmemLinear", "", "1", "more arguments" },
     { "Sm90_SmemSwizzled", "64", "16", "32, 64 or 128" },
@@ -554,6 +588,8 @@ static const Row memory_rows[] = {
       "'row' or 'col'" },
     { "CudaTkWarpVec", "64, 'ortho'", "64, 'all'", "layout of a vector" },
     { "Sm90_TkRmemTileA", "64", "8", "multiple of 16" },
+    { "Sm90_TkRmemTileA32", "24", "4", "multiple of 8" },
+    { "Sm90_TkRmemTileA8", "64", "16", "multiple of 32" },
     { "Sm90_TkRmemTileD", "256", "512", "up to 256" },
     { "CudaMbarrier", "", "1", "more arguments" },
     { "CudaMbarrierPreArrive", "3", "-1", "not negative" },
@@ -626,24 +662,26 @@ static bool index_value(const Env *env, const Atom *atom, int64_t *out)
     return atom->kind == ATOM_var;
 }
 
-/* A map of registers puts each element in a slot of its own. */
+/* A map of registers fills each register of each lane once. */
 static void check_map(const Mem *m)
 {
     bool seen[32 * 256] = { false };
-    cr_assert(m && m->map_thread && m->packed == 2);
-    int64_t rows = m->packed_shape[0], cols = m->packed_shape[1];
-    cr_expect_eq(32 * m->n_slots, rows * cols);
-    for (int64_t r = 0; r < rows; r++)
-        for (int64_t c = 0; c < cols; c++) {
-            int64_t at[2] = { r, c }, thread, slot;
-            Env env = { index_value, at };
-            cr_assert(affine_eval(m->map_thread, &env, &thread));
-            cr_assert(affine_eval(m->map_slot, &env, &slot));
+    cr_assert(m && m->map_thread && m->packed >= 1 && m->packed <= 2);
+    int64_t rows = m->packed_shape[0];
+    int64_t cols = m->packed == 2 ? m->packed_shape[1] : 1;
+    cr_expect_eq(32 * m->n_slots, rows * cols * m->n_copies);
+    for (int64_t e = 0; e < rows * cols; e++) {
+        int64_t at[2] = { e / cols, e % cols }, thread, slot;
+        Env env = { index_value, at };
+        cr_assert(affine_eval(m->map_thread, &env, &thread));
+        cr_assert(affine_eval(m->map_slot, &env, &slot));
+        for (int64_t k = 0; k < m->n_copies; k++, thread += m->copy_pitch) {
             cr_assert(thread >= 0 && thread < 32 && slot >= 0 &&
                       slot < m->n_slots);
             cr_expect(!seen[thread * m->n_slots + slot]);
             seen[thread * m->n_slots + slot] = true;
         }
+    }
 }
 
 static void map_at(const Mem *m, int64_t r, int64_t c, int64_t thread,
@@ -663,6 +701,11 @@ Test(lib, register_maps_are_one_to_one)
     check_map(memory(&f, "Sm90_TkRmemTileD", "256"));
     check_map(memory(&f, "Sm90_TkRmemTileD", "16"));
     check_map(memory(&f, "Sm90_TkRmemTileA", "64"));
+    check_map(memory(&f, "Sm90_TkRmemTileA32", "24"));
+    check_map(memory(&f, "Sm90_TkRmemTileA8", "64"));
+    check_map(memory(&f, "CudaTkWarpVec", "48, 'ortho'"));
+    check_map(memory(&f, "CudaTkWarpVec", "48, 'align'"));
+    check_map(memory(&f, "CudaTkWarpVec", "48, 'naive'"));
     check_map(memory(&f, "Sm80_RmemMatrixD", "16, 8"));
     check_map(memory(&f, "CudaTkWarpTile", "32, 48"));
     check_map(memory(&f, "CudaTkWarpTile", "32, 48, 'col'"));
@@ -670,6 +713,8 @@ Test(lib, register_maps_are_one_to_one)
     map_at(memory(&f, "Sm90_TkRmemTileD", "64"), 9, 3, 5, 3);
     map_at(memory(&f, "Sm90_TkRmemTileD", "64"), 15, 63, 31, 31);
     map_at(memory(&f, "Sm90_TkRmemTileA", "32"), 8, 24, 0, 14);
+    map_at(memory(&f, "Sm90_TkRmemTileA32", "16"), 9, 13, 5, 7);
+    map_at(memory(&f, "Sm90_TkRmemTileA8", "64"), 8, 53, 1, 29);
     close_fixture(&f);
 }
 

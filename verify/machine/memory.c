@@ -221,6 +221,26 @@ static Step exec_frag_insert(Warp *w, const Op *op, uint32_t mask)
     return STEP_next;
 }
 
+/* Each lane takes the value of the lane that its index names. */
+static Step exec_shfl(Warp *w, const Op *op, uint32_t mask)
+{
+    const double *x = warp_lanes(w, op->operands[0].u.value);
+    double *out = warp_lanes(w, op->results[0]);
+    FOR_LANES(l, mask)
+    {
+        int64_t from;
+        if (!warp_index(w, op, op->operands[1].u.index, l, &from))
+            return STEP_failed;
+        if (from < 0 || from >= WARP_LANES) {
+            machine_fail(w->machine, w, 1u << l, op, "bounds",
+                         "a shuffle asks lane %lld of a warp", (long long)from);
+            return STEP_failed;
+        }
+        out[l] = x[from];
+    }
+    return STEP_next;
+}
+
 /* ---- tile maps ----------------------------------------------------------- */
 
 static bool map_value(const struct Env *env, const Atom *atom, int64_t *out)
@@ -389,6 +409,8 @@ Step exec_memory(Warp *w, const Op *op, uint32_t mask)
         return exec_frag_extract(w, op, mask);
     case OP_async_frag_insert:
         return exec_frag_insert(w, op, mask);
+    case OP_async_shfl_sync:
+        return exec_shfl(w, op, mask);
     case OP_async_tile_store:
         return exec_tile_store(w, op, mask);
     default:

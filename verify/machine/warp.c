@@ -388,6 +388,7 @@ static Step exec(Warp *w, const Op *op, uint32_t mask)
     case OP_async_frag_zero:
     case OP_async_frag_extract:
     case OP_async_frag_insert:
+    case OP_async_shfl_sync:
     case OP_async_tile_store:
         return exec_memory(w, op, mask);
     case OP_async_bulk_tensor_load:

@@ -1,0 +1,216 @@
+/* Copies of a warp that go element by element: register tiles and vectors from
+ * and to memory, and memory to memory.
+ *
+ * Each register of a tile is one load or store, whose index is an expression
+ * of the lane. Of an element that several lanes have, the first one stores. A
+ * copy between memories is a loop in which the lanes take neighbours. */
+#include "passes/lower/tile.h"
+
+enum { MAX_INTERVALS = 3 };
+
+/* The tile argument and the window on the other side. */
+typedef struct TileCopy {
+    Lower *L;
+    Op *op;
+    const Instr *in;
+    Frag *frag;
+    const Mem *mem;
+    Spread spread;
+    const Access *window;
+    ScalarType window_elem;
+    bool transposed;
+} TileCopy;
+
+static bool open_copy(TileCopy *c, Lower *L, Op *op, const Instr *in,
+                      const char *tile, const char *window)
+{
+    unsigned t = instr_param(in, tile), w = instr_param(in, window);
+    const Access *a = op->operands[t].u.access;
+    int64_t slot;
+    c->L = L;
+    c->op = op;
+    c->in = in;
+    c->mem = lower_mem(L, a->base);
+    c->frag = frag_get(L, a, op->loc, &slot);
+    if (!c->frag || !frag_ready(L, c->frag, op->loc))
+        return false;
+    if (!spread_of(L, c->mem, &c->spread)) {
+        lower_error(L, op->loc, "instruction",
+                    "'%s' copies a register tile, but the memory of '%s' "
+                    "states no map of elements to threads that fills the "
+                    "registers of a warp",
+                    in->name, in->params[t].name);
+        return false;
+    }
+    c->window = lower_access(L, op->operands[w].u.access);
+    c->window_elem = in->params[w].elem;
+    return true;
+}
+
+/* The window's element (row, col): at one interval (row), at two (row, col), or
+ * (col, row) when transposed, at three (col / inner, row, col % inner). */
+static Access *window_element(Lower *L, const Access *window, const Affine *row,
+                              const Affine *col, bool transposed)
+{
+    ExprCtx *x = L->m->exprs;
+    Access *a = access_new(L->m, window->base);
+    AccessDim *at[MAX_INTERVALS];
+    unsigned n = 0;
+    for (unsigned i = 0; i < a->rank; i++) {
+        a->dims[i] = window->dims[i];
+        if (a->dims[i].kind == DIM_interval && n < MAX_INTERVALS)
+            at[n++] = &a->dims[i];
+    }
+    const Affine *index[MAX_INTERVALS] = { transposed ? col : row,
+                                           transposed ? row : col, NULL };
+    int64_t inner;
+    if (n == 3 && affine_is_const(at[2]->len, &inner)) {
+        index[0] = affine_floordiv(x, col, inner);
+        index[1] = row;
+        index[2] = affine_mod(x, col, inner);
+    }
+    for (unsigned i = 0; i < n; i++)
+        *at[i] = (AccessDim){ .kind = DIM_point,
+                              .lo = affine_add(x, at[i]->lo, index[i]) };
+    return a;
+}
+
+static Access *slot_access(const TileCopy *c, int64_t slot)
+{
+    const LaneElements *e = &c->spread.slots[slot];
+    const Affine *row = spread_index(c->L, e, 0);
+    const Affine *col = spread_index(c->L, e, 1);
+    if (row && col)
+        return window_element(c->L, c->window, row, col, c->transposed);
+    lower_error(c->L, c->op->loc, "instruction",
+                "the map of memory '%s' is no sum of multiples of the lane's "
+                "bits, which element-wise copies need",
+                c->mem->ref->name);
+    return NULL;
+}
+
+static Value *cast_to(Lower *L, Value *v, ScalarType elem)
+{
+    if (v->type->elem == elem)
+        return v;
+    Op *op = lower_emit(L, OP_arith_cast, 1, 1, 0);
+    op->operands[0] = opnd_value(v);
+    return op_set_result(L->m, op, 0, type_scalar(L->ctx, elem), NULL);
+}
+
+static void emit_store(Lower *L, Access *a, Value *v, bool reduce)
+{
+    Op *store = lower_emit(L, reduce ? OP_mem_reduce : OP_mem_store, 2, 0, 0);
+    store->operands[0] = opnd_access(a);
+    store->operands[1] = opnd_value(v);
+}
+
+static Value *emit_load(Lower *L, Access *a, ScalarType elem)
+{
+    Op *load = lower_emit(L, OP_mem_load, 1, 1, 0);
+    load->operands[0] = opnd_access(a);
+    return op_set_result(L->m, load, 0, type_scalar(L->ctx, elem), NULL);
+}
+
+/* ---- registers to memory ------------------------------------------------- */
+
+/* A block for the lanes that have the first copy of their elements. */
+static Block *first_copies(const TileCopy *c)
+{
+    Lower *L = c->L;
+    ExprCtx *x = L->m->exprs;
+    if (c->mem->n_copies == 1)
+        return L->out;
+    const Affine *copy = affine_mod(
+        x, affine_floordiv(x, affine_var(x, L->dev->lane), c->mem->copy_pitch),
+        c->mem->n_copies);
+    Op *only = lower_emit(L, OP_ctl_if, 1, 0, 1);
+    only->operands[0] =
+        opnd_cond(cond_cmp(x, CMP_eq, copy, affine_const(x, 0)));
+    return only->blocks[0];
+}
+
+static void store_elements(Lower *L, Op *op, const Instr *in, bool transposed)
+{
+    TileCopy c = { .transposed = transposed };
+    if (!open_copy(&c, L, op, in, "src", "dst"))
+        return;
+    bool reduce = (in->params[instr_param(in, "dst")].flags & ACC_REDUCE) != 0;
+    frag_force(L, c.frag);
+    Block *outer = L->out;
+    L->out = first_copies(&c);
+    for (int64_t slot = 0; slot < c.spread.n_slots; slot++) {
+        FragPart part = { c.frag, slot, 1 };
+        Access *a = slot_access(&c, slot);
+        if (!a)
+            break;
+        Value *v = cast_to(L, frag_part_slot(L, &part), c.window_elem);
+        emit_store(L, a, v, reduce);
+    }
+    L->out = outer;
+}
+
+void lower_tile_store_elements(Lower *L, Op *op, const Instr *in)
+{
+    store_elements(L, op, in, false);
+}
+
+void lower_tile_store_transposed(Lower *L, Op *op, const Instr *in)
+{
+    store_elements(L, op, in, true);
+}
+
+/* ---- memory to registers ------------------------------------------------- */
+
+void lower_tile_load(Lower *L, Op *op, const Instr *in)
+{
+    TileCopy c = { .transposed = false };
+    if (!open_copy(&c, L, op, in, "dst", "src"))
+        return;
+    for (int64_t slot = 0; slot < c.spread.n_slots; slot++) {
+        FragPart part = { c.frag, slot, 1 };
+        Access *a = slot_access(&c, slot);
+        if (!a)
+            return;
+        Value *v = emit_load(L, a, c.window_elem);
+        frag_part_put(L, &part, cast_to(L, v, c.frag->type->elem));
+    }
+}
+
+/* ---- memory to memory ---------------------------------------------------- */
+
+void lower_warp_copy(Lower *L, Op *op, const Instr *in)
+{
+    ExprCtx *x = L->m->exprs;
+    unsigned dst = instr_param(in, "dst"), src = instr_param(in, "src");
+    const Access *to = lower_access(L, op->operands[dst].u.access);
+    const Access *from = lower_access(L, op->operands[src].u.access);
+    const int64_t *shape = in->params[dst].shape;
+    int64_t elements = shape[0] * shape[1];
+    if (elements % SPREAD_LANES) {
+        lower_error(L, op->loc, "instruction",
+                    "'%s' copies by the lanes of a warp, expected a multiple "
+                    "of 32 elements, found %lld",
+                    in->name, (long long)elements);
+        return;
+    }
+    const Affine *lo = affine_const(x, 0);
+    const Affine *hi = affine_const(x, elements / SPREAD_LANES);
+    Op *loop = lower_emit(L, OP_ctl_for, 2, 0, 1);
+    loop->operands[0] = opnd_index(lo);
+    loop->operands[1] = opnd_index(hi);
+    VarId v = block_add_var(L->m, loop->blocks[0], "part", VAR_iter);
+    var_set_bounds(x, v, lo, hi);
+    const Affine *e =
+        affine_add(x, affine_scale(x, affine_var(x, v), SPREAD_LANES),
+                   affine_var(x, L->dev->lane));
+    const Affine *row = affine_floordiv(x, e, shape[1]);
+    const Affine *col = affine_mod(x, e, shape[1]);
+    Block *outer = L->out;
+    L->out = loop->blocks[0];
+    Value *value = emit_load(L, window_element(L, from, row, col, false),
+                             in->params[src].elem);
+    emit_store(L, window_element(L, to, row, col, false),
+               cast_to(L, value, in->params[dst].elem), false);
+    L->out = outer;
+}
