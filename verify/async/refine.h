@@ -31,9 +31,9 @@ void refine_end(Refine *r, const ProcArg *args, unsigned n, Loc host);
 void refine_free(Refine *r);
 
 typedef struct RefineResult {
-    bool cover_bad; /* an instance is missing, unknown, or comes twice */
-    bool value_bad; /* something else is written than the program writes */
-    const char *open;       /* why instances are not decided, or NULL */
+    bool cover_bad;   /* an instance is missing, unknown, or comes twice */
+    bool value_bad;   /* something else is written than the program writes */
+    const char *open; /* why instances are not decided, or NULL */
     const char *value_open; /* .. and values */
 } RefineResult;
 RefineResult refine_result(const Refine *r);

@@ -27,8 +27,7 @@ static double made_value(ScalarType t, uint64_t bits)
 void values_fill(Tensor *t, uint64_t seed)
 {
     for (int64_t i = 0; i < t->count; i++)
-        tensor_set(t, i,
-                   made_value(t->elem, mix(mix(seed + 1) + (uint64_t)i)));
+        tensor_set(t, i, made_value(t->elem, mix(mix(seed + 1) + (uint64_t)i)));
     tensor_set_written(t);
 }
 
