@@ -42,19 +42,23 @@ static bool tile_slot(const Mem *mem, int64_t row, int64_t col, int64_t lane,
            affine_eval(mem->map_slot, &t.env, slot) && thread == lane;
 }
 
-/* Element i of a lane in the order that wgmma, mma and stmatrix use: 8 x 8
- * blocks, two neighbouring columns a lane, rows r and r + 8, then the next
- * block of `block` columns. */
-static void fragment_element(int64_t i, int64_t lane, int64_t *row,
+/* Neighbouring columns that a lane has, in accumulators and in stmatrix. */
+enum { PAIR = 2 };
+
+/* Element i of a lane in the order that wgmma, mma and stmatrix use: `run`
+ * neighbouring columns a lane, of rows r and r + 8, then the same 4 * run
+ * columns further on. */
+static void fragment_element(int64_t i, int64_t run, int64_t lane, int64_t *row,
                              int64_t *col)
 {
-    *row = lane / 4 + 8 * (i / 2 % 2);
-    *col = 8 * (i / 4) + 2 * (lane % 4) + i % 2;
+    *row = lane / 4 + 8 * (i / run % 2);
+    *col = 4 * run * (i / (2 * run)) + run * (lane % 4) + i % run;
 }
 
 /* The slot of each of the n elements in that order. A fragment of no memory is
  * in it; one of a register tile is asked, for every lane. */
-static bool slot_order(Emit *e, const Op *op, const Type *t, int64_t *slot)
+static bool slot_order(Emit *e, const Op *op, const Type *t, int64_t run,
+                       int64_t *slot)
 {
     const Mem *mem = emit_mem(e, t);
     if (t->n > MAX_REGS)
@@ -72,7 +76,7 @@ static bool slot_order(Emit *e, const Op *op, const Type *t, int64_t *slot)
     for (int64_t lane = 0; lane < 32; lane++)
         for (int64_t i = 0; i < t->n; i++) {
             int64_t row, col, at;
-            fragment_element(i, lane, &row, &col);
+            fragment_element(i, run, lane, &row, &col);
             if (!tile_slot(mem, row, col, lane, &at) || at < 0 || at >= t->n ||
                 (lane > 0 && at != slot[i]))
                 return emit_error(e, op,
@@ -87,10 +91,11 @@ static bool slot_order(Emit *e, const Op *op, const Type *t, int64_t *slot)
 
 /* The words of a fragment in that order: of packed elements, pairs or fours
  * must stay together. */
-static bool word_order(Emit *e, const Op *op, const Type *t, unsigned *word)
+static bool word_order(Emit *e, const Op *op, const Type *t, int64_t run,
+                       unsigned *word)
 {
     int64_t slot[MAX_REGS];
-    if (!slot_order(e, op, t, slot))
+    if (!slot_order(e, op, t, run, slot))
         return false;
     int64_t per = frag_is_packed(t) ? 4 / scalar_type_bytes(t->elem) : 1;
     for (int64_t i = 0; i < t->n; i++) {
@@ -234,10 +239,10 @@ static bool read_a(Emit *e, const Op *op, Wgmma *w)
         return w->a_desc != NULL;
     }
     const Type *t = o->kind == OPND_value ? o->u.value->type : NULL;
-    if (!t || t->kind != TK_frag || !frag_is_packed(t))
+    if (!t || t->kind != TK_frag || (!frag_is_packed(t) && t->elem != TY_f32))
         return emit_error(e, op,
                           "needs A in shared memory or in a fragment "
-                          "of 16- or 8-bit elements");
+                          "of f32, 16- or 8-bit elements");
     int64_t first = op_attr_int(op, "a_slot", 0);
     int64_t per = 4 / scalar_type_bytes(t->elem);
     w->a_type = t->elem;
@@ -247,7 +252,7 @@ static bool read_a(Emit *e, const Op *op, Wgmma *w)
     if (first % per || w->a_first + w->n_a > w->a_regs->n)
         return emit_error(e, op, "has no registers from slot %lld on",
                           (long long)first);
-    return word_order(e, op, t, w->a_word);
+    return word_order(e, op, t, per, w->a_word);
 }
 
 static bool read_wgmma(Emit *e, const Op *op, Wgmma *w)
@@ -267,7 +272,7 @@ static bool read_wgmma(Emit *e, const Op *op, Wgmma *w)
                           "f32 or f16 and an n of 8 to 256 in steps of 8, but "
                           "has n = %lld and %lld registers",
                           (long long)w->n, (long long)d->type->n);
-    if (!word_order(e, op, d->type, w->d_word) || !read_a(e, op, w))
+    if (!word_order(e, op, d->type, PAIR, w->d_word) || !read_a(e, op, w))
         return false;
     const Access *b = op->operands[2].u.access;
     w->b_type = b->base->type->elem;
@@ -334,7 +339,7 @@ static bool emit_mma(Emit *e, const Op *op)
         a_at = asm_in(&a, "l", w->a_desc);
     for (unsigned i = 0; w->a_regs && i < w->n_a; i++) {
         LLVMValueRef r = w->a_regs->parts[w->a_word[w->a_first + i]];
-        unsigned at = asm_in(&a, "r", r);
+        unsigned at = asm_in(&a, "r", LLVMBuildBitCast(e->b, r, e->i32, ""));
         a_at = i == 0 ? at : a_at;
     }
     unsigned b_at = asm_in(&a, "l", w->b_desc);
@@ -435,7 +440,7 @@ static bool read_tile_store(Emit *e, const Op *op, TileStore *s)
     if (!scalar_type_is_float(s->to) || s->to == TY_f64 || s->to == TY_e8m0 ||
         !scalar_type_is_float(v->type->elem) || v->type->elem == TY_f64)
         return emit_error(e, op, "converts floats of at most 32 bits only");
-    return slot_order(e, op, v->type, s->slot) &&
+    return slot_order(e, op, v->type, PAIR, s->slot) &&
            emit_shared_addr(e, op, a, &s->base) && read_layout(e, op, a, s);
 }
 

@@ -373,8 +373,8 @@ static bool find_launch(Op *op, void *user)
 }
 
 /* A verdict on what the program is compared with. */
-static CheckResult compared(const AsyncCheck *c, const char *scope, bool bad,
-                            const char *open)
+static CheckResult compared(const AsyncCheck *c, const char *scope,
+                            unsigned n_runs, bool bad, const char *open)
 {
     CheckResult out = { .verdict = VERDICT_proved, .scope = scope };
     if (!c->source.proc)
@@ -383,7 +383,7 @@ static CheckResult compared(const AsyncCheck *c, const char *scope, bool bad,
     else if (bad)
         out =
             (CheckResult){ .verdict = VERDICT_refuted, .witness = c->sizes };
-    else if (c->ended || !*scope)
+    else if (c->ended || !n_runs)
         out = (CheckResult){ .verdict = VERDICT_not_run,
                              .reason = "no run came to its end" };
     else if (open)
@@ -408,9 +408,9 @@ static void run_all(AsyncCheck *c, const SizeSet *sizes, unsigned n,
     const char *text = ctx_intern(c->ctx, strbuf_text(&scope));
     strbuf_free(&scope);
     out[ASYNC_instances] =
-        compared(c, text, refined->cover_bad, refined->open);
+        compared(c, text, n, refined->cover_bad, refined->open);
     out[ASYNC_refinement] =
-        compared(c, text, refined->value_bad, refined->value_open);
+        compared(c, text, n, refined->value_bad, refined->value_open);
     *protocol = (CheckResult){ .verdict = VERDICT_proved, .scope = text };
     *races = *protocol;
     const char *open = "the run ended early, see the other parts";

@@ -81,8 +81,12 @@ static const Row instr_rows[] = {
     { "Sm80_mma_m16n8", "D=f32, A=f32, B=f32, K_pack=1",
       "D=f32, A=f32, B=f32, K_pack=2", "fill 32 bits" },
     { "Sm80_mma_m16n8", "D=f16, A=f16, B=f16, K_pack=2",
-      "D=f16, A=bf16, B=bf16, K_pack=2", "no such types" },
-    { "Sm80_mma_m16n8_zero", "D=f32", "D=bf16", "f16 or f32" },
+      "D=f16, A=bf16, B=bf16, K_pack=2", "f16 in f16" },
+    { "Sm80_mma_m16n8", "D=i32, A=i8, B=ui8, K_pack=4",
+      "D=i32, A=i32, B=i32, K_pack=1", "i8 and ui8 in i32" },
+    { "Sm80_ldmatrix_8b", "T=ui8, nmat0=2, nmat1=2, operand='A'",
+      "T=bf16, nmat0=2, nmat1=2", "i8 or ui8" },
+    { "Sm80_mma_m16n8_zero", "D=f32", "D=bf16", "f32 or i32" },
     { "Sm80_mma_store_d_row_major_tf32", "", "T=f32",
       "no template argument 'T'" },
     { "Sm80_mma_store_d_col_major_tf32", "", "T=f32",
@@ -183,7 +187,11 @@ static const Row instr_rows[] = {
     { "Sm90_tk_mma_row_row", "D=f32, A=bf16, B=bf16, N64=4, K=64",
       "D=f32, A=f32, B=f32, N64=4, K=64", "transposed operands have 16 bits" },
     { "Sm90_tk_mma_rmem_col", "D=f32, A=bf16, B=bf16, N=128, K=64",
-      "D=f32, A=f32, B=f32, N=128, K=64", "f16 or bf16" },
+      "D=f32, A=f32, B=f32, N=128, K=12", "32 bytes" },
+    { "Sm90_tk_mma_rmem_col", "D=f32, A=f32, B=f32, N=128, K=24",
+      "D=f16, A=f32, B=f32, N=128, K=24", "goes with f16 or 8-bit" },
+    { "Sm90_tk_mma_rmem_col", "D=f16, A=e4m3, B=e5m2, N=128, K=96",
+      "D=f32, A=i8, B=i8, N=128, K=96", "e4m3, e5m2, f16" },
     { "Sm90_tk_mma_rmem_row", "D=f32, A=f16, B=f16, N64=2, K=16",
       "D=f32, A=f16, B=f16, N64=5, K=16", "up to 256" },
     { "Sm90_tk_mma_col_col", "D=f32, A=f16, B=f16, N=128, K=16",
@@ -250,7 +258,7 @@ static const Row instr_rows[] = {
         "cuda_tk_" f, "T=f32, rows=16, cols=32, layout='row'", \
             "T=i32, rows=16, cols=32", "f32, f16 or bf16"      \
     }
-#define VECTOR(f)                                                \
+#define VECTOR(f)                                             \
     {                                                         \
         "cuda_tk_vec_" f, "T=f16, length=32, layout='ortho'", \
             "T=f16, length=32", "'layout' is missing"         \

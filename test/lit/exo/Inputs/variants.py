@@ -139,20 +139,22 @@ def {name}(A: {a}[{comma(a_shape)}] @ CudaGmemLinear,
 def mma_registers_program(ty, n, out):
     """The same with A loaded from shared memory into registers first."""
     name, text = mma_program("row", "col", ("f32", ty, ty), n, 128, out)
+    k = 128 // BYTES[ty]
+    tile = "Sm90_TkRmemTileA" + {1: "8", 2: "", 4: "32"}[BYTES[ty]]
     edits = [
         (name, name.replace("row_col", "rmem_col")),
-        (f"a_s: {ty}[64, 64]",
-         f"a_r: {ty}[4, 16, 64] @ Sm90_TkRmemTileA(64)\n"
-         f"            a_s: {ty}[1, 64, 64]"),
-        ("a_s[0:64, 0:64], a_map", "a_s[0, 0:64, 0:64], a_map"),
+        (f"a_s: {ty}[64, {k}]",
+         f"a_r: {ty}[4, 16, {k}] @ {tile}({k})\n"
+         f"            a_s: {ty}[1, 64, {k}]"),
+        (f"a_s[0:64, 0:{k}], a_map", f"a_s[0, 0:64, 0:{k}], a_map"),
         ("            Fence(wgmma_fence_1", f"""\
             for w in cuda_threads(0, 4, unit=cuda_warp):
-                cuda_tk_load_rs_inner_cols_64(
-                    a_r[w, 0:16, 0:64], a_s[0:1, 16 * w:16 * w + 16, 0:64],
+                cuda_tk_load_rs_inner_cols_{k}(
+                    a_r[w, 0:16, 0:{k}], a_s[0:1, 16 * w:16 * w + 16, 0:{k}],
                     dst={ty}, src={ty}, rows=16, outer_cols=1)
             Fence(wgmma_fence_1"""),
         ("Sm90_tk_mma_row_col(", "Sm90_tk_mma_rmem_col("),
-        (f"0:{n}], a_s[0:64, 0:64]", f"0:{n}], a_r[0:4, 0:16, 0:64]"),
+        (f"0:{n}], a_s[0:64, 0:{k}]", f"0:{n}], a_r[0:4, 0:16, 0:{k}]"),
     ]
     for old, new in edits:
         if old not in text:
@@ -189,7 +191,9 @@ def programs(every):
         ]
     yield mma_registers_program("bf16", 64, "f32") + (None, )
     if every:
-        yield mma_registers_program("f16", 128, "f16") + (None, )
+        for case in (("f16", 128, "f16"), ("f32", 64, "f32"),
+                     ("e4m3", 64, "f32"), ("e5m2", 32, "bf16")):
+            yield mma_registers_program(*case) + (None, )
     for case in cases:
         yield mma_program(*case) + (None, )
 
