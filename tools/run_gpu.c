@@ -1,10 +1,12 @@
-/* Runs on a GPU: the host procedure is run by the interpreter with the host ops
- * here, each tensor of device memory having a device copy; the kernels come
- * from PTX that was made elsewhere for the same calling convention. */
+/* Runs on a GPU: verify/host_run.h runs the host procedure; each tensor of
+ * device memory has a device copy, on which copies and launches work; the
+ * kernels come from PTX that was made elsewhere for the same calling
+ * convention. */
 #include "tools/run.h"
 
 #include "passes/abi.h"
 #include "runtime/cuda.h"
+#include "verify/host_run.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,11 +14,11 @@
 
 enum { BENCH_ROUNDS = 30 };
 
-/* A host tensor and its device memory. */
+/* A host tensor and its device memory, which lasts as long as the launches may
+ * be repeated; a tensor of host.alloc lasts while the host's work runs. */
 typedef struct Mirror {
-    Tensor *host;
+    const Tensor *host;
     CudaPtr device;
-    bool owned; /* the host side too: made by host.alloc */
     struct Mirror *next;
 } Mirror;
 
@@ -62,12 +64,11 @@ static Mirror *find_mirror(const Gpu *g, const Tensor *t)
     return m;
 }
 
-static bool add_mirror(Gpu *g, Tensor *t, bool owned)
+static bool add_mirror(Gpu *g, const Tensor *t)
 {
     Mirror *m = ARENA_NEW(g->arena, Mirror);
     size_t bytes = (size_t)t->count * t->elem_bytes;
     m->host = t;
-    m->owned = owned;
     m->next = g->mirrors;
     g->mirrors = m;
     return cuda_alloc(g->cuda, bytes, &m->device, &g->err) &&
@@ -79,7 +80,7 @@ static bool make_mirrors(Gpu *g, const ProcArg *args)
     const Block *b = g->r->host->blocks[0];
     for (unsigned i = 0; i < g->r->n; i++)
         if (args[i].tensor && on_device(b->args[i].value) &&
-            !add_mirror(g, args[i].tensor, false))
+            !add_mirror(g, args[i].tensor))
             return fail_cuda(g, g->r->proc->loc);
     return true;
 }
@@ -102,12 +103,8 @@ static bool copy_results(Gpu *g, const ProcArg *args)
 static void free_gpu(Gpu *g)
 {
     CudaError ignored;
-    for (Mirror *m = g->mirrors; m; m = m->next) {
-        if (g->cuda)
-            cuda_free(g->cuda, m->device, &ignored);
-        if (m->owned)
-            tensor_free(m->host);
-    }
+    for (Mirror *m = g->mirrors; m && g->cuda; m = m->next)
+        cuda_free(g->cuda, m->device, &ignored);
     if (g->module)
         cuda_module_unload(g->module);
     cuda_close(g->cuda);
@@ -146,15 +143,15 @@ static bool check_abi(Gpu *g, const Op *op, const Op *kernel)
 
 /* ---- launches ------------------------------------------------------------ */
 
-typedef struct Actual {
-    int64_t value;
-    View view;
-} Actual;
-
 static CudaPtr view_address(const Gpu *g, const View *v)
 {
     const Mirror *m = find_mirror(g, v->tensor);
     return m ? m->device + (uint64_t)(v->offset * v->tensor->elem_bytes) : 0;
+}
+
+static unsigned char *view_bytes(const View *v)
+{
+    return v->tensor->bytes + v->offset * v->tensor->elem_bytes;
 }
 
 static bool encode_map(Gpu *g, const Value *param, const View *v, void *out)
@@ -185,7 +182,7 @@ static bool encode_map(Gpu *g, const Value *param, const View *v, void *out)
 }
 
 static bool fill_param(Gpu *g, const Op *kernel, const AbiParam *p,
-                       const Actual *a, void *out)
+                       const HostArg *a, void *out)
 {
     int32_t word;
     uint64_t address;
@@ -202,10 +199,7 @@ static bool fill_param(Gpu *g, const Op *kernel, const AbiParam *p,
         return true;
     case ABI_scalar:
     case ABI_array:
-        memcpy(out,
-               a->view.tensor->bytes +
-                   a->view.offset * a->view.tensor->elem_bytes,
-               p->bytes);
+        memcpy(out, view_bytes(&a->view), p->bytes);
         return true;
     case ABI_map:
         return encode_map(g, kernel->blocks[0]->args[p->arg].value, &a->view,
@@ -234,7 +228,7 @@ static bool set_grid(Gpu *g, const Op *kernel, Launch *l)
 }
 
 static bool launch_kernel(Gpu *g, const Op *op, const Op *kernel,
-                          const Actual *actuals)
+                          const HostArg *actuals)
 {
     AbiParamVec list = { 0 };
     Launch *l = ARENA_NEW(g->arena, Launch);
@@ -258,73 +252,19 @@ static bool launch_kernel(Gpu *g, const Op *op, const Op *kernel,
     return true;
 }
 
-static bool host_launch(Gpu *g, Interp *in, Scope *s, const Op *op)
+/* ---- the host's work ----------------------------------------------------- */
+
+static bool gpu_launch(void *user, const Op *op, const Op *kernel,
+                       const HostArg *args, unsigned n)
 {
-    const Op *kernel =
-        module_symbol(g->r->lowered, op_attr_str(op, "kernel", ""));
-    Actual *a = ARENA_ARRAY(g->arena, Actual, op->n_operands + 1);
-    if (!kernel || kernel->code != OP_async_kernel ||
-        kernel->blocks[0]->n_args != op->n_operands + ABI_N_COORDS)
-        return interp_fault(in, s, op, "call",
-                            "there is no kernel that takes "
-                            "these arguments");
-    for (unsigned i = 0; i < op->n_operands; i++) {
-        bool ok, c = false;
-        switch (op->operands[i].kind) {
-        case OPND_index:
-            ok = interp_operand_index(in, s, op, i, &a[i].value);
-            break;
-        case OPND_cond:
-            ok = interp_operand_cond(in, s, op, i, &c);
-            a[i].value = c;
-            break;
-        default:
-            ok = interp_operand_view(in, s, op, i, &a[i].view);
-        }
-        if (!ok)
-            return false;
-    }
-    return launch_kernel(g, op, kernel, a);
+    (void)n;
+    return launch_kernel(user, op, kernel, args);
 }
 
-/* ---- the other host ops -------------------------------------------------- */
-
-static bool host_check(Interp *in, Scope *s, const Op *op)
+static bool gpu_alloc(void *user, const Op *op, Tensor *t)
 {
-    bool ok;
-    if (!interp_operand_cond(in, s, op, 0, &ok))
-        return false;
-    return ok ||
-           interp_fault(in, s, op, "precondition",
-                        op_attr_str(op, "message", "an argument check failed"));
-}
-
-static bool host_map(Interp *in, Scope *s, const Op *op)
-{
-    View v;
-    if (!interp_operand_view(in, s, op, 0, &v))
-        return false;
-    view_make_map(&v);
-    interp_set_result(in, s, op, &v);
-    return true;
-}
-
-static bool host_alloc(Gpu *g, Interp *in, Scope *s, const Op *op)
-{
-    int64_t extent[TENSOR_MAX_RANK];
-    const Value *v = op->results[0];
-    if (!interp_value_extents(in, s, op, v, extent))
-        return false;
-    Tensor *t = tensor_new(v->name, v->type->elem, v->type->rank, extent);
-    if (!t)
-        return interp_fault(in, s, op, "size",
-                            "cannot allocate this tensor: "
-                            "an extent is negative, or it is too large");
-    if (!add_mirror(g, t, true))
-        return fail_cuda(g, op->loc);
-    View w = view_of(t);
-    interp_set_result(in, s, op, &w);
-    return true;
+    Gpu *g = user;
+    return add_mirror(g, t) || fail_cuda(g, op->loc);
 }
 
 /* Elements of a dense view; -1 when it is not dense. */
@@ -339,57 +279,31 @@ static int64_t dense_count(const View *v)
     return n;
 }
 
-static bool host_copy(Gpu *g, Interp *in, Scope *s, const Op *op, bool fill)
+static bool gpu_copy(void *user, Interp *in, Scope *s, const Op *op,
+                     const View *to, const View *from)
 {
-    View to, from = { 0 };
+    Gpu *g = user;
     CudaStream stream = { NULL };
-    if (!interp_operand_view(in, s, op, 0, &to) ||
-        (!fill && !interp_operand_view(in, s, op, 1, &from)))
-        return false;
-    int64_t n = dense_count(&to);
-    if (n < 0 || (!fill && n != dense_count(&from)))
+    int64_t n = dense_count(to);
+    if (n < 0 || (from && n != dense_count(from)))
         return interp_fault(in, s, op, "shape",
                             "copies and fills on a GPU need dense sides of "
                             "one size");
-    size_t bytes = (size_t)n * to.tensor->elem_bytes;
-    CudaPtr d = view_address(g, &to);
-    unsigned char *host = to.tensor->bytes + to.offset * to.tensor->elem_bytes;
+    size_t bytes = (size_t)n * to->tensor->elem_bytes;
+    CudaPtr d = view_address(g, to), e = from ? view_address(g, from) : 0;
+    unsigned char *host = view_bytes(to);
     bool ok;
-    if (fill) {
+    if (!from)
         ok = cuda_memset(g->cuda, d, 0, bytes, stream, &g->err);
-    } else {
-        CudaPtr e = view_address(g, &from);
-        const unsigned char *source =
-            from.tensor->bytes + from.offset * from.tensor->elem_bytes;
-        ok = d && e ? cuda_copy_device(g->cuda, d, e, bytes, stream, &g->err)
-             : d    ? cuda_copy_in(g->cuda, d, source, bytes, &g->err)
-             : e    ? cuda_copy_out(g->cuda, host, e, bytes, &g->err)
-                    : memmove(host, source, bytes) != NULL;
-    }
+    else if (d && e)
+        ok = cuda_copy_device(g->cuda, d, e, bytes, stream, &g->err);
+    else if (d)
+        ok = cuda_copy_in(g->cuda, d, view_bytes(from), bytes, &g->err);
+    else if (e)
+        ok = cuda_copy_out(g->cuda, host, e, bytes, &g->err);
+    else
+        ok = memmove(host, view_bytes(from), bytes) != NULL;
     return ok || fail_cuda(g, op->loc);
-}
-
-static bool host_op(void *user, Interp *in, Scope *s, const Op *op)
-{
-    Gpu *g = user;
-    switch (op->code) {
-    case OP_host_check:
-        return host_check(in, s, op);
-    case OP_host_align_check:
-        return true;
-    case OP_host_tensor_map:
-        return host_map(in, s, op);
-    case OP_host_alloc:
-        return host_alloc(g, in, s, op);
-    case OP_host_copy:
-    case OP_host_memset:
-        return host_copy(g, in, s, op, op->code == OP_host_memset);
-    case OP_host_launch:
-        return host_launch(g, in, s, op);
-    default:
-        return interp_fault(in, s, op, "level",
-                            "this op has no meaning on the host");
-    }
 }
 
 ToolStatus run_gpu_probe(Run *r)
@@ -452,11 +366,11 @@ static ToolStatus bench(Gpu *g)
 
 static ToolStatus run_host(Gpu *g, ProcArg *args)
 {
-    Interp *in = interp_new(g->r->lowered);
-    InterpOptions o = { .hook = host_op, .hook_user = g };
-    bool ok =
-        make_mirrors(g, args) && interp_run(in, g->r->host, args, g->r->n, &o);
-    interp_free(in);
+    HostActions actions = {
+        .user = g, .alloc = gpu_alloc, .copy = gpu_copy, .launch = gpu_launch
+    };
+    bool ok = make_mirrors(g, args) &&
+              host_run(g->r->lowered, g->r->host, args, g->r->n, &actions);
     if (ok && !cuda_sync(g->cuda, &g->err))
         ok = fail_cuda(g, g->r->proc->loc);
     return ok && copy_results(g, args) ? TOOL_done : TOOL_wrong;

@@ -36,13 +36,14 @@ first_of() {
 cc=$(first_of gcc cc clang-19 clang)
 cxx=$(first_of g++ c++ clang++-19 clang++)
 
-# The source of a library: a shipped kernel, or a program of these tests.
+# The source of a library: a shipped kernel, or a program of the tests.
 source_of() {
-    if [ -f "kernels/$1.exo" ]; then
-        echo "kernels/$1.exo"
-    else
-        echo "$programs/$1.exo"
-    fi
+    for folder in kernels test/conformance/right_programs "$programs"; do
+        if [ -f "$folder/$1.exo" ]; then
+            echo "$folder/$1.exo"
+            return
+        fi
+    done
 }
 
 # The C of $1.exo; answers whether it is there.
@@ -148,11 +149,14 @@ END
         LD_LIBRARY_PATH= ./none)
 }
 
-run_host_work() {
-    check "host_work: a program links with it" link_program host_work_main \
-        "$programs/host_work_main.c" host_work.c
-    for group in work arguments failures; do
-        check "host_work: $group" "$tmp/host_work_main" "$group"
+# A program of host code with the groups of checks of its main.
+run_host_code() {
+    program=$1
+    shift
+    check "$program: a program links with it" link_program "${program}_main" \
+        "$programs/${program}_main.c" "$program.c"
+    for group; do
+        check "$program: $group" "$tmp/${program}_main" "$group"
     done
 }
 
@@ -182,8 +186,8 @@ run_examples() {
 # All libraries in one program, on a real device where there is one.
 run_on_gpu() {
     source=$PWD
-    libraries_of="saxpy transpose host_work gemm_simt_f32 gemm_sm90_bf16
-        gemm_sm90_f16 gemm_sm90_tf32"
+    libraries_of="saxpy transpose host_work hoststeps gemm_simt_f32
+        gemm_sm90_bf16 gemm_sm90_f16 gemm_sm90_tf32"
     files=
     for kernel in $libraries_of; do
         [ -s "$tmp/$kernel.c" ] || return 0
@@ -213,7 +217,11 @@ if translated saxpy; then
     run_examples
     if translated host_work; then
         compiles host_work
-        run_host_work
+        run_host_code host_work work arguments failures
+    fi
+    if translated hoststeps; then
+        compiles hoststeps
+        run_host_code hoststeps work branches failures
     fi
     if translated gemm_sm90_bf16; then
         compiles gemm_sm90_bf16

@@ -256,7 +256,7 @@ static void map_box(Prepare *p, MemObj *o)
         o->box[d] = ref->params[1 + d].i;
 }
 
-static void prepare_param(Prepare *p, const Value *v, const LaunchArg *arg)
+static void prepare_param(Prepare *p, const Value *v, const HostArg *arg)
 {
     if (!arg->view.tensor) {
         prepare_fail(p, p->k->op,
@@ -302,7 +302,7 @@ static bool read_attrs(Prepare *p, const Op *op)
 }
 
 Kernel *kernel_prepare(Module *m, Arena *arena, const Op *op,
-                       const LaunchArg *args, unsigned n_args)
+                       const HostArg *args, unsigned n_args)
 {
     Kernel *k = ARENA_NEW(arena, Kernel);
     Prepare p = { .k = k, .arena = arena, .ok = true };

@@ -59,9 +59,9 @@ bool machine_fail(Machine *mc, const Warp *w, uint32_t lanes, const Op *op,
     print_op_name(&name, op);
     const char *class = machine_class(mc, op, code);
     bool plain = !strcmp(class, code);
-    Diag *d = diag_error(mc->ctx, op->loc, class, "'%s': %s%s%s",
-                         strbuf_text(&name), plain ? "" : class,
-                         plain ? "" : ": ", strbuf_text(&text));
+    Diag *d =
+        diag_error(mc->ctx, op->loc, class, "'%s': %s%s%s", strbuf_text(&name),
+                   plain ? "" : class, plain ? "" : ": ", strbuf_text(&text));
     if (w) {
         strbuf_addf(&at, "cluster = %u, cta = %u, warp = %u", w->cluster->index,
                     w->cta->rank, w->index);
@@ -208,8 +208,8 @@ static void free_machine(Machine *mc)
     arena_free(mc->arena);
 }
 
-static bool launch(Module *m, const Op *kernel, const LaunchArg *args,
-                   unsigned n, const MachineOptions *options, uint64_t salt)
+static bool launch(Module *m, const Op *kernel, const HostArg *args, unsigned n,
+                   const MachineOptions *options, uint64_t salt)
 {
     Machine mc = { .m = m,
                    .ctx = m->ctx,
@@ -245,67 +245,21 @@ static bool launch(Module *m, const Op *kernel, const LaunchArg *args,
     return ok;
 }
 
-/* ---- the host's ops ------------------------------------------------------ */
+/* ---- the host ------------------------------------------------------------ */
 
 typedef struct Host {
     Module *m;
     const MachineOptions *options;
     uint64_t launches;
-    Arena *arena;
-    struct Owned *owned; /* tensors made by host.alloc */
 } Host;
 
-typedef struct Owned {
-    Tensor *tensor;
-    struct Owned *next;
-} Owned;
-
-static bool host_check(Interp *in, Scope *s, const Op *op)
-{
-    bool ok;
-    if (!interp_operand_cond(in, s, op, 0, &ok))
-        return false;
-    return ok ||
-           interp_fault(in, s, op, "precondition",
-                        op_attr_str(op, "message", "an argument check failed"));
-}
-
-static bool host_tensor_map(Interp *in, Scope *s, const Op *op)
-{
-    View v;
-    if (!interp_operand_view(in, s, op, 0, &v))
-        return false;
-    view_make_map(&v);
-    interp_set_result(in, s, op, &v);
-    return true;
-}
-
-static bool host_alloc(Host *h, Interp *in, Scope *s, const Op *op)
-{
-    int64_t extent[TENSOR_MAX_RANK];
-    const Value *v = op->results[0];
-    if (!interp_value_extents(in, s, op, v, extent))
-        return false;
-    Tensor *t = tensor_new(v->name, v->type->elem, v->type->rank, extent);
-    if (!t)
-        return interp_fault(in, s, op, "size",
-                            "cannot allocate this tensor: "
-                            "an extent is negative, or it is too large");
-    Owned *o = ARENA_NEW(h->arena, Owned);
-    *o = (Owned){ t, h->owned };
-    h->owned = o;
-    View w = view_of(t);
-    interp_set_result(in, s, op, &w);
-    return true;
-}
-
-/* Calls fn for each element of `to` with those at the same index of `from`
- * (or NULL). */
-static bool host_fill(Interp *in, Scope *s, const Op *op, const View *to,
-                      const View *from)
+/* Element by element; those outside of a map are left out. */
+static bool host_copy(void *user, Interp *in, Scope *s, const Op *op,
+                      const View *to, const View *from)
 {
     int64_t index[TENSOR_MAX_RANK] = { 0 }, n = 1;
     unsigned bad;
+    (void)user;
     for (unsigned d = 0; d < to->rank; d++) {
         n *= to->extent[d];
         if (from &&
@@ -334,89 +288,20 @@ static bool host_fill(Interp *in, Scope *s, const Op *op, const View *to,
     return true;
 }
 
-static bool host_copy(Interp *in, Scope *s, const Op *op)
-{
-    View to, from;
-    if (!interp_operand_view(in, s, op, 0, &to) ||
-        !interp_operand_view(in, s, op, 1, &from))
-        return false;
-    if (to.tensor->elem != from.tensor->elem)
-        return interp_fault(in, s, op, "type",
-                            "the sides of a copy have different types");
-    return host_fill(in, s, op, &to, &from);
-}
-
-static bool host_memset(Interp *in, Scope *s, const Op *op)
-{
-    View to;
-    return interp_operand_view(in, s, op, 0, &to) &&
-           host_fill(in, s, op, &to, NULL);
-}
-
-static bool host_launch(Host *h, Interp *in, Scope *s, const Op *op)
-{
-    const char *name = op_attr_str(op, "kernel", "");
-    const Op *kernel = module_symbol(h->m, name);
-    if (!kernel || kernel->code != OP_async_kernel)
-        return interp_fault(in, s, op, "call", "there is no such kernel");
-    LaunchArg *args = calloc(op->n_operands + 1, sizeof *args);
-    if (!args)
-        panic("host_launch: out of memory");
-    bool ok = true;
-    for (unsigned i = 0; i < op->n_operands && ok; i++) {
-        bool c = false;
-        switch (op->operands[i].kind) {
-        case OPND_index:
-            ok = interp_operand_index(in, s, op, i, &args[i].value);
-            break;
-        case OPND_cond:
-            ok = interp_operand_cond(in, s, op, i, &c);
-            args[i].value = c;
-            break;
-        default:
-            ok = interp_operand_view(in, s, op, i, &args[i].view);
-        }
-    }
-    ok = ok &&
-         launch(h->m, kernel, args, op->n_operands, h->options, ++h->launches);
-    free(args);
-    return ok;
-}
-
-static bool host_op(void *user, Interp *in, Scope *s, const Op *op)
+static bool host_launch(void *user, const Op *op, const Op *kernel,
+                        const HostArg *args, unsigned n)
 {
     Host *h = user;
-    switch (op->code) {
-    case OP_host_check:
-        return host_check(in, s, op);
-    case OP_host_align_check:
-        return true;
-    case OP_host_tensor_map:
-        return host_tensor_map(in, s, op);
-    case OP_host_alloc:
-        return host_alloc(h, in, s, op);
-    case OP_host_copy:
-        return host_copy(in, s, op);
-    case OP_host_memset:
-        return host_memset(in, s, op);
-    case OP_host_launch:
-        return host_launch(h, in, s, op);
-    default:
-        return interp_fault(in, s, op, "level",
-                            "this op has no meaning on the host");
-    }
+    (void)op;
+    return launch(h->m, kernel, args, n, h->options, ++h->launches);
 }
 
 bool machine_run(Module *m, const Op *host, const ProcArg *args, unsigned n,
                  const MachineOptions *options)
 {
-    Host h = { .m = m, .options = options, .arena = arena_new() };
-    Interp *in = interp_new(m);
-    InterpOptions o = { .hook = host_op, .hook_user = &h };
-    bool ok = interp_run(in, host, args, n, &o);
-    for (Owned *t = h.owned; t; t = t->next)
-        tensor_free(t->tensor);
-    arena_free(h.arena);
-    interp_free(in);
-    return ok;
+    Host h = { .m = m, .options = options };
+    HostActions actions = { .user = &h,
+                            .copy = host_copy,
+                            .launch = host_launch };
+    return host_run(m, host, args, n, &actions);
 }

@@ -12,6 +12,7 @@
 #include "gemm_sm90_f16.h"
 #include "gemm_sm90_tf32.h"
 #include "host_work.h"
+#include "hoststeps.h"
 #include "ir/scalar.h"
 #include "saxpy.h"
 #include "transpose.h"
@@ -151,6 +152,45 @@ static void check_host_work(int64_t n)
     tensor_free(&h);
 }
 
+/* What hoststeps leaves in x, from h as it was. */
+static void expect_hoststeps(int64_t n, int64_t k_end, const Tensor *h,
+                             double *expected)
+{
+    double *sum = calloc((size_t)n, sizeof *sum);
+    for (int64_t k = 0; k < k_end; k++)
+        for (int64_t i = 0; i < n; i++) {
+            double row = at(h, k * n + i);
+            if (k % 2 == 0)
+                sum[i] += (double)(k + 1) * 2 * row;
+            else if (n > 64)
+                row = 0;
+            expected[k * n + i] = sum[i] - row;
+        }
+    free(sum);
+}
+
+static void check_hoststeps(int64_t n, int64_t k)
+{
+    Tensor x = tensor_new(TY_f32, k * n, 0), h = tensor_new(TY_f32, k * n, 8);
+    Tensor top = tensor_new(TY_f32, k, 0);
+    double *expected = malloc((size_t)(k * n) * sizeof *expected);
+    const char *fault = NULL;
+    expect_hoststeps(n, k, &h, expected);
+    if (hoststeps(n, k, address(&x), (float *)h.host, (float *)top.host, NULL))
+        fault = hoststeps_last_error();
+    for (int64_t i = 0; i < k * n && !fault; i++)
+        fault = at(&h, i) == expected[i] ? NULL : "a wrong element of h";
+    for (int64_t i = 0; i < k && !fault; i++)
+        if (at(&top, i) != expected[i * n] + expected[i * n + n - 1])
+            fault = "a wrong sum on the host";
+    verdict("hoststeps", (int64_t[]){ n, k, 0 },
+            fault ? fault : compare(&x, expected));
+    free(expected);
+    tensor_free(&x);
+    tensor_free(&h);
+    tensor_free(&top);
+}
+
 typedef int GemmFn(int64_t m, int64_t n, int64_t k, const void *a,
                    const void *b, void *c, void *stream);
 
@@ -200,6 +240,9 @@ int main(void)
     check_saxpy((1 << 20) + 3);
     check_host_work(1);
     check_host_work(100001);
+    check_hoststeps(5, 1);
+    check_hoststeps(64, 2);
+    check_hoststeps(1000, 5);
     check_transpose(1, 1);
     check_transpose(70, 45);
     check_transpose(1000, 513);
