@@ -8,7 +8,6 @@
  * element is written first. */
 #include "codegen/llvm_emit.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* The numbers of one operand's registers in the text: first, how many. */
@@ -159,23 +158,6 @@ static bool add_inputs(Emit *e, const Op *op, const Instr *in, Asm *a,
     return true;
 }
 
-/* The first alternative that the target has; its condition held when the
- * instance was made. */
-static const Ptx *choose_ptx(Emit *e, const Instr *in)
-{
-    const char *arch = e->options->arch ? e->options->arch : "sm_90a";
-    long have = strncmp(arch, "sm_", 3) ? 0 : strtol(arch + 3, NULL, 10);
-    for (unsigned i = 0; i < in->n_ptx; i++) {
-        const char *needs = in->ptx[i].arch;
-        long least = needs && !strncmp(needs, "sm_", 3)
-                         ? strtol(needs + 3, NULL, 10)
-                         : 0;
-        if (least <= have)
-            return &in->ptx[i];
-    }
-    return NULL;
-}
-
 /* Literal text: a dollar would name an operand. */
 static void add_literal(StrBuf *out, const char *text)
 {
@@ -241,7 +223,8 @@ bool emit_instr(Emit *e, Op *op)
     if (op->n_operands != in->n_params)
         return emit_error(e, op, "of '%s' must have %u operands, but has %u",
                           in->name, in->n_params, op->n_operands);
-    const Ptx *ptx = choose_ptx(e, in);
+    const Ptx *ptx =
+        instr_ptx_for(in, e->options->arch ? e->options->arch : "sm_90a");
     if (!ptx)
         return emit_error(e, op, "of '%s' has no PTX for this target",
                           in->name);

@@ -169,6 +169,9 @@ typedef struct Instr {
     const char *scope; /* "cuda" or "cpu": where it may be called */
 } Instr;
 
+/* The first PTX whose target is at most arch ("sm_90a"), or NULL. */
+const Ptx *instr_ptx_for(const Instr *in, const char *arch);
+
 /* The instance, or NULL and a diagnostic at loc (unknown entry, a template
  * argument missing, unknown or of the wrong kind, a where clause broken: its
  * message is quoted with the values). */

@@ -6,6 +6,7 @@
  * braces. */
 #include "ir/lib_entry.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 typedef VEC(PtxPiece) Pieces;
@@ -148,4 +149,18 @@ bool instr_ptx(Build *b, const Entry *e, const Op *body, unsigned *n,
     *n = (unsigned)all.len;
     *out = all.data;
     return true;
+}
+
+/* The number of a target; its last letter says nothing of what came before. */
+static long arch_number(const char *arch)
+{
+    return arch && !strncmp(arch, "sm_", 3) ? strtol(arch + 3, NULL, 10) : 0;
+}
+
+const Ptx *instr_ptx_for(const Instr *in, const char *arch)
+{
+    for (unsigned i = 0; i < in->n_ptx; i++)
+        if (arch_number(in->ptx[i].arch) <= arch_number(arch))
+            return &in->ptx[i];
+    return NULL;
 }

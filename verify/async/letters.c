@@ -1,0 +1,426 @@
+/* Both sides of one table: an op's name comes from its attributes, that of an
+ * instruction from its mnemonic and its last constant. An entry of the library
+ * is named by the mnemonics in its PTX. */
+#include "verify/async/letters.h"
+
+#include "ir/lib.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+/* What an instruction's name ends in, besides the row's. */
+typedef enum Field {
+    FIELD_none,
+    FIELD_last,    /* its last constant */
+    FIELD_columns, /* the n of .m64nN */
+} Field;
+
+typedef struct Row {
+    OpCode code;
+    const char *begins, *has; /* of the mnemonic; has: NULL or a part */
+    const char *name;
+    Field field;
+    /* Parts of a mnemonic that are told apart: each that is there is added. */
+    const char *parts[2];
+} Row;
+
+static const Row rows[] = {
+    { OP_async_elect, "elect.sync", NULL, "elect.sync", 0, { 0 } },
+    { OP_async_setmaxnreg,
+      "setmaxnreg.",
+      NULL,
+      "setmaxnreg",
+      FIELD_last,
+      { ".inc", ".dec" } },
+    { OP_async_mbarrier_init,
+      "mbarrier.init",
+      NULL,
+      "mbarrier.init",
+      FIELD_last,
+      { 0 } },
+    { OP_async_mbarrier_wait,
+      "mbarrier.try_wait.parity",
+      NULL,
+      "mbarrier.try_wait",
+      0,
+      { ".cluster" } },
+    { OP_async_mbarrier_arrive,
+      "mbarrier.arrive",
+      NULL,
+      "mbarrier.arrive",
+      0,
+      { ".release.cluster", ".shared::cluster" } },
+    { OP_async_mbarrier_expect_tx,
+      "mbarrier.expect_tx",
+      NULL,
+      "mbarrier.expect_tx",
+      FIELD_last,
+      { 0 } },
+    { OP_async_cp_async_mbarrier_arrive,
+      "cp.async.mbarrier.arrive",
+      NULL,
+      "cp.async.mbarrier.arrive",
+      0,
+      { ".noinc" } },
+    { OP_async_fence_mbarrier_init,
+      "fence.mbarrier_init",
+      NULL,
+      "fence.mbarrier_init",
+      0,
+      { 0 } },
+    { OP_async_fence_proxy,
+      "fence.proxy.async",
+      NULL,
+      "fence.proxy.async",
+      0,
+      { ".shared" } },
+    { OP_async_warp_sync, "bar.warp.sync", NULL, "bar.warp.sync", 0, { 0 } },
+    { OP_async_barrier_cta_sync,
+      "barrier.cta.sync",
+      NULL,
+      "barrier.cta.sync",
+      FIELD_last,
+      { 0 } },
+    { OP_async_barrier_cta_sync,
+      "bar.sync",
+      NULL,
+      "barrier.cta.sync",
+      FIELD_last,
+      { 0 } },
+    { OP_async_barrier_cta_sync,
+      "barrier.sync",
+      NULL,
+      "barrier.cta.sync",
+      FIELD_last,
+      { 0 } },
+    { OP_async_barrier_cluster_arrive,
+      "barrier.cluster.arrive",
+      NULL,
+      "barrier.cluster.arrive",
+      0,
+      { ".relaxed" } },
+    { OP_async_barrier_cluster_wait,
+      "barrier.cluster.wait",
+      NULL,
+      "barrier.cluster.wait",
+      0,
+      { 0 } },
+    { OP_async_bulk_tensor_load,
+      "cp.async.bulk.tensor",
+      ".shared::cluster.global",
+      "cp.async.bulk.tensor.load",
+      0,
+      { ".multicast" } },
+    { OP_async_bulk_tensor_store,
+      "cp.async.bulk.tensor",
+      ".global.shared::cta",
+      "cp.async.bulk.tensor.store",
+      0,
+      { 0 } },
+    { OP_async_bulk_tensor_reduce,
+      "cp.reduce.async.bulk.tensor",
+      NULL,
+      "cp.reduce.async.bulk.tensor",
+      0,
+      { ".add" } },
+    { OP_async_bulk_commit_group,
+      "cp.async.bulk.commit_group",
+      NULL,
+      "cp.async.bulk.commit_group",
+      0,
+      { 0 } },
+    { OP_async_bulk_wait_group,
+      "cp.async.bulk.wait_group",
+      NULL,
+      "cp.async.bulk.wait_group",
+      FIELD_last,
+      { ".read" } },
+    { OP_async_cp_async_commit_group,
+      "cp.async.commit_group",
+      NULL,
+      "cp.async.commit_group",
+      0,
+      { 0 } },
+    { OP_async_cp_async_wait_group,
+      "cp.async.wait_group",
+      NULL,
+      "cp.async.wait_group",
+      FIELD_last,
+      { 0 } },
+    { OP_async_cp_async_wait_all,
+      "cp.async.wait_all",
+      NULL,
+      "cp.async.wait_all",
+      0,
+      { 0 } },
+    { OP_async_wgmma_fence, "wgmma.fence", NULL, "wgmma.fence", 0, { 0 } },
+    { OP_async_wgmma_mma_async,
+      "wgmma.mma_async",
+      NULL,
+      "wgmma.mma_async",
+      FIELD_columns,
+      { 0 } },
+    { OP_async_wgmma_commit_group,
+      "wgmma.commit_group",
+      NULL,
+      "wgmma.commit_group",
+      0,
+      { 0 } },
+    { OP_async_wgmma_wait_group,
+      "wgmma.wait_group",
+      NULL,
+      "wgmma.wait_group",
+      FIELD_last,
+      { 0 } },
+    { OP_async_tile_store, "stmatrix.", NULL, "stmatrix", 0, { 0 } },
+};
+enum { N_ROWS = sizeof rows / sizeof *rows };
+
+/* Instructions that no op of their own stands for: an entry of the library has
+ * brought them, or nobody. */
+static const char *const families[] = {
+    "mma.",      "wgmma.",     "ldmatrix.",  "stmatrix.", "movmatrix.",
+    "cp.",       "mbarrier.",  "bar",        "fence",     "membar",
+    "elect",     "setmaxnreg", "red.",       "atom.",     "multimem.",
+    "griddep",   "redux.",     "vote.",      "match.",    "tcgen",
+    "tensormap", "clusterla",  "call",       "st.async",  "st.bulk",
+    "red.async", "discard.",   "applyprior", "prefetch",
+};
+
+static unsigned add_name(Alphabet *a, const char *name)
+{
+    for (size_t i = 0; i < a->names.len; i++)
+        if (!strcmp(a->names.data[i], name))
+            return (unsigned)i + 1;
+    VEC_PUSH(a->a, &a->names, arena_strdup(a->a, name));
+    return (unsigned)a->names.len;
+}
+
+const char *letter_name(const Alphabet *a, unsigned id)
+{
+    return id ? a->names.data[id - 1] : "nothing";
+}
+
+static bool begins(const char *s, const char *with)
+{
+    return !strncmp(s, with, strlen(with));
+}
+
+bool letters_know(OpCode code)
+{
+    for (unsigned i = 0; i < N_ROWS; i++)
+        if (rows[i].code == code)
+            return true;
+    return code == OP_async_instr;
+}
+
+/* ---- instructions -------------------------------------------------------- */
+
+static bool is_family(const char *op)
+{
+    for (size_t i = 0; i < sizeof families / sizeof *families; i++)
+        if (begins(op, families[i]))
+            return true;
+    return false;
+}
+
+/* 8 x 8 matrices of a stmatrix. */
+static unsigned matrices(const char *op)
+{
+    return strstr(op, ".x4") ? 4 : strstr(op, ".x2") ? 2 : 1;
+}
+
+static Letter by_mnemonic(Alphabet *a, const char *op)
+{
+    Letter l = { .count = 1 };
+    if (begins(op, "stmatrix.")) {
+        l.count = matrices(op);
+        l.repeats = true;
+        op = "stmatrix";
+    }
+    if (is_family(op) || l.repeats)
+        l.id = add_name(a, op);
+    return l;
+}
+
+static const Row *row_of(const char *op)
+{
+    for (unsigned i = 0; i < N_ROWS; i++)
+        if (begins(op, rows[i].begins) &&
+            (!rows[i].has || strstr(op, rows[i].has)))
+            return &rows[i];
+    return NULL;
+}
+
+Letter letter_of_instr(Alphabet *a, const PtxInstr *in)
+{
+    const Row *row = row_of(in->op);
+    char name[128], number[32] = "";
+    if (!row || row->code == OP_async_tile_store)
+        return by_mnemonic(a, in->op);
+    const PtxArg *last = in->n_args ? &in->args[in->n_args - 1] : NULL;
+    const char *columns = strstr(in->op, ".m64n");
+    if (row->field == FIELD_last && last && last->kind == PTX_int)
+        snprintf(number, sizeof number, " %lld", (long long)last->value);
+    if (row->field == FIELD_columns && columns)
+        snprintf(number, sizeof number, " %.*s",
+                 (int)strspn(columns + 5, "0123456789"), columns + 5);
+    snprintf(name, sizeof name, "%s", row->name);
+    for (int i = 0; i < 2 && row->parts[i]; i++)
+        if (strstr(in->op, row->parts[i]))
+            strncat(name, row->parts[i], sizeof name - strlen(name) - 1);
+    strncat(name, number, sizeof name - strlen(name) - 1);
+    return (Letter){ .id = add_name(a, name),
+                     .count = 1,
+                     .is_wait = row->code == OP_async_mbarrier_wait };
+}
+
+/* ---- ops ----------------------------------------------------------------- */
+
+static void add(Alphabet *a, LetterVec *out, const char *fmt, ...)
+    EXO_PRINTF(3, 4);
+
+static void add(Alphabet *a, LetterVec *out, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    Letter l = { .id = add_name(a, arena_vprintf(a->a, fmt, ap)), .count = 1 };
+    va_end(ap);
+    VEC_PUSH(a->a, out, l);
+}
+
+static bool is_scope(const Op *op, const char *scope)
+{
+    return !strcmp(op_attr_str(op, "scope", "cta"), scope);
+}
+
+static void add_inits(Alphabet *a, const Op *op, LetterVec *out)
+{
+    const Value *v = op->operands[0].u.value;
+    int64_t n = 1, extent;
+    for (unsigned i = 0; i < v->type->rank; i++)
+        n *= v->shape && affine_is_const(v->shape[i], &extent) ? extent : 0;
+    for (int64_t i = 0; i < n && v->def; i++)
+        add(a, out, "mbarrier.init %lld",
+            (long long)op_attr_int(v->def, "count", 0));
+}
+
+/* One a CTA: the thread's own is reached otherwise than the others'. */
+static void add_arrives(Alphabet *a, const Op *op, LetterVec *out)
+{
+    const Param *p = op_attr_param(op, "cta_xor");
+    unsigned n = p && p->kind == PARAM_tuple ? p->n : 1;
+    for (unsigned i = 0; i < n; i++) {
+        int64_t x = !p ? 0 : p->kind == PARAM_tuple ? p->items[i].i : p->i;
+        bool wide = x && is_scope(op, "cluster");
+        add(a, out, "mbarrier.arrive%s%s", wide ? ".release.cluster" : "",
+            x ? ".shared::cluster" : "");
+    }
+}
+
+static bool is_multicast(const Op *op)
+{
+    const Param *p = op_attr_param(op, "cta_xor");
+    if (p && p->kind == PARAM_tuple)
+        return p->n > 1 || (p->n == 1 && p->items[0].i != 0);
+    return p && p->i != 0;
+}
+
+/* The mnemonics of an entry's PTX, a statement each. */
+static void add_entry(Alphabet *a, const Module *m, const Op *op,
+                      LetterVec *out)
+{
+    const Instr *in = op_instr(m, op);
+    const Ptx *ptx = in ? instr_ptx_for(in, a->arch) : NULL;
+    StrBuf text = { 0 };
+    for (unsigned i = 0; ptx && i < ptx->n; i++)
+        strbuf_add(&text, ptx->pieces[i].text ? ptx->pieces[i].text : "_");
+    for (const char *s = strbuf_text(&text); *s;) {
+        s += strspn(s, " \t\n{};");
+        if (*s == '@')
+            s += strcspn(s, " \t");
+        s += strspn(s, " \t");
+        size_t n = strcspn(s, " \t\n;");
+        Letter l = by_mnemonic(a, arena_strndup(a->a, s, n));
+        if (l.id)
+            VEC_PUSH(a->a, out, l);
+        s += strcspn(s, ";");
+    }
+    strbuf_free(&text);
+}
+
+static void add_tile_store(Alphabet *a, const Op *op, LetterVec *out)
+{
+    const Type *to = op->operands[0].u.access->base->type;
+    if (scalar_type_bytes(to->elem) != 2)
+        return; /* plain stores */
+    Letter l = by_mnemonic(a, "stmatrix.");
+    l.count = (unsigned)op_attr_int(op, "cols", 0) / 8 * 2;
+    VEC_PUSH(a->a, out, l);
+}
+
+void letters_of_op(Alphabet *a, const Module *m, const Op *op, LetterVec *out)
+{
+    const char *name = NULL;
+    for (unsigned i = 0; i < N_ROWS && !name; i++)
+        if (rows[i].code == op->code)
+            name = rows[i].name;
+    switch (op->code) {
+    case OP_async_instr:
+        add_entry(a, m, op, out);
+        return;
+    case OP_async_tile_store:
+        add_tile_store(a, op, out);
+        return;
+    case OP_async_mbarrier_init:
+        add_inits(a, op, out);
+        return;
+    case OP_async_mbarrier_arrive:
+        add_arrives(a, op, out);
+        return;
+    case OP_async_setmaxnreg:
+        add(a, out, "%s.%s %lld", name, op_attr_str(op, "action", ""),
+            (long long)op_attr_int(op, "count", 0));
+        return;
+    case OP_async_mbarrier_wait:
+        add(a, out, "%s%s", name, is_scope(op, "cluster") ? ".cluster" : "");
+        out->data[out->len - 1].is_wait = true;
+        return;
+    case OP_async_mbarrier_expect_tx:
+        add(a, out, "%s %lld", name, (long long)op_attr_int(op, "bytes", 0));
+        return;
+    case OP_async_cp_async_mbarrier_arrive:
+        add(a, out, "%s.noinc", name);
+        return;
+    case OP_async_fence_proxy:
+        add(a, out, "%s%s", name,
+            strcmp(op_attr_str(op, "space", ""), "shared") ? "" : ".shared");
+        return;
+    case OP_async_barrier_cta_sync:
+        add(a, out, "%s %lld", name, (long long)op_attr_int(op, "threads", 0));
+        return;
+    case OP_async_bulk_tensor_load:
+        add(a, out, "%s%s", name, is_multicast(op) ? ".multicast" : "");
+        return;
+    case OP_async_bulk_tensor_reduce:
+        add(a, out, "%s.%s", name, op_attr_str(op, "op", "add"));
+        return;
+    case OP_async_bulk_wait_group:
+        add(a, out, "%s%s %lld", name,
+            op_attr_int(op, "read", 0) ? ".read" : "",
+            (long long)op_attr_int(op, "n", 0));
+        return;
+    case OP_async_cp_async_wait_group:
+    case OP_async_wgmma_wait_group:
+        add(a, out, "%s %lld", name, (long long)op_attr_int(op, "n", 0));
+        return;
+    case OP_async_wgmma_mma_async:
+        add(a, out, "%s %lld", name, (long long)op_attr_int(op, "n", 0));
+        return;
+    default:
+        if (name)
+            add(a, out, "%s", name);
+        return;
+    }
+}
