@@ -655,7 +655,9 @@ void order_event(Order *o, const MachineEvent *e)
 Stamp order_stamp(Order *o, const MachineEvent *e)
 {
     OrderCluster *c = order_cluster(o, &e->agent);
-    Stamp s = { .async_proxy = e->async_proxy, .op = e->op };
+    Stamp s = { .async_proxy = e->async_proxy,
+                .op = e->op,
+                .object = e->object };
     uint32_t w = order_warp(o, &e->agent);
     unsigned lane = (unsigned)__builtin_ctz(e->agent.lanes | 1u << 31);
     if (e->agent.kind == AGENT_warp) {

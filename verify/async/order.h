@@ -32,6 +32,7 @@ typedef struct Stamp {
     uint32_t agent, epoch, mask;
     bool async_proxy;
     bool adds; /* into global memory, by the copy engine */
+    const Value *object; /* of shared memory, or NULL */
     const Op *op;
 } Stamp;
 

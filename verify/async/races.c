@@ -8,6 +8,8 @@
  * that thread, everything else by plain order. */
 #include "verify/async/run.h"
 
+#include "ir/values.h"
+
 #include <string.h>
 
 enum { CHUNK = 16 };
@@ -123,6 +125,24 @@ static void describe(StrBuf *out, const AsyncRun *r, const Stamp *s)
                     s->agent / ORDER_LANES / o->n_warps);
 }
 
+/* What e touches, and as what s did where that is something else. */
+static void describe_place(StrBuf *out, const MachineEvent *e, const Stamp *s)
+{
+    if (e->tensor) {
+        tensor_print_element(out, e->tensor, e->offset);
+        return;
+    }
+    strbuf_addf(out, "shared byte %lld of cta %u", (long long)e->offset,
+                e->cta);
+    if (s->object == e->object || !s->object || !e->object)
+        return;
+    strbuf_add(out, " as '");
+    value_print_name(out, e->object);
+    strbuf_add(out, "' (as '");
+    value_print_name(out, s->object);
+    strbuf_add(out, "' before)");
+}
+
 /* Did the lanes of s wait for the copy behind e to have read its source? */
 static bool read_alone_awaited(AsyncRun *r, const MachineEvent *e,
                                const Stamp *s)
@@ -167,12 +187,10 @@ static void fault(AsyncRun *r, const MachineEvent *e, const Viewer *v,
                       "read, not for the write";
         }
     }
+    if (s->object != e->object)
+        code = "M-LIVE";
     describe(&who, r, s);
-    if (e->tensor)
-        tensor_print_element(&what, e->tensor, e->offset);
-    else
-        strbuf_addf(&what, "shared byte %lld of cta %u", (long long)e->offset,
-                    e->cta);
+    describe_place(&what, e, s);
     race_fault(r, e, s, code, "%s %s, which %s %s; %s",
                write ? "writes" : "reads", strbuf_text(&what),
                strbuf_text(&who), other_write ? "writes" : "reads", missing);
@@ -218,12 +236,25 @@ static void drop_reads(Shadow *sh, Part *p)
     }
 }
 
+/* A read of what was written as another object, whose memory it shares. */
+static void fault_dead(AsyncRun *r, const MachineEvent *e, const Stamp *s)
+{
+    StrBuf what = { 0 };
+    describe_place(&what, e, s);
+    race_fault(r, e, s, "M-LIVE",
+               "reads %s, but what lived there was overwritten",
+               strbuf_text(&what));
+    strbuf_free(&what);
+}
+
 static void touch(AsyncRun *r, const MachineEvent *e, const Viewer *v,
                   const Stamp *s, Part *p, bool write)
 {
     bool other = p->cluster != e->agent.cluster, adds = write && is_add(s);
     if (p->write.op && (other || !sees(r, e, v, &p->write, true)))
         fault(r, e, v, &p->write, write, true);
+    if (!write && p->write.op && p->write.object != e->object)
+        fault_dead(r, e, &p->write);
     for (const Read *x = p->reads; x; x = x->next) {
         bool added = is_add(&x->stamp);
         if ((write || added) && !(adds && added) &&

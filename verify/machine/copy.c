@@ -124,8 +124,8 @@ static bool step(Machine *mc, Effect *e)
     return false;
 }
 
-void engine_event(Machine *mc, const Effect *e, const Cta *cta, int64_t at,
-                  int64_t n, bool write)
+void engine_event(Machine *mc, const Effect *e, const Cta *cta,
+                  const MemObj *obj, int64_t at, int64_t n, bool write)
 {
     MachineEvent ev = { .kind = write ? MEV_write : MEV_read,
                         .op = e->op,
@@ -134,7 +134,8 @@ void engine_event(Machine *mc, const Effect *e, const Cta *cta, int64_t at,
                         .offset = at,
                         .length = n,
                         .bytes = cta->smem + at,
-                        .elem_bytes = e->map ? e->map->elem_bytes : 1,
+                        .object = obj->value,
+                        .elem_bytes = obj->elem_bytes,
                         .bar = e->bar_at,
                         .async_proxy = true,
                         .agent =
@@ -223,6 +224,7 @@ static bool resolve_shared(Warp *w, const Op *op, const Access *a,
                             "the shared side has %lld elements, but the map's "
                             "box has %lld",
                             (long long)n, (long long)box_elements(e->map));
+    e->shared = o;
     e->shared_at = o->offset;
     for (unsigned d = 0; d < o->rank; d++)
         e->shared_at += index[d] * o->stride[d] * o->elem_bytes;
@@ -397,11 +399,11 @@ static void box_event(Machine *mc, const Effect *e, const Cta *cta,
     if (!(mc->wants >> (write ? MEV_write : MEV_read) & 1))
         return;
     if (!e->map->box_swizzle || total % 128 == 0) {
-        engine_event(mc, e, cta, e->shared_at, total, write);
+        engine_event(mc, e, cta, e->shared, e->shared_at, total, write);
         return;
     }
     for (int64_t i = 0; i < total; i += 16)
-        engine_event(mc, e, cta,
+        engine_event(mc, e, cta, e->shared,
                      shared_address(e->map->box_swizzle, e->shared_at + i),
                      total - i < 16 ? total - i : 16, write);
 }

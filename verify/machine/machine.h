@@ -79,6 +79,7 @@ typedef struct MachineEvent {
      * NULL (where they are, behind the swizzle), else elements of a global
      * tensor. */
     const Tensor *tensor;
+    const Value *object; /* shared memory: through which it is accessed */
     unsigned cta;
     int64_t offset, length;
     const unsigned char *bytes; /* what is there: after a write */

@@ -230,7 +230,8 @@ struct Effect {
     /* copies */
     const MemObj *map;
     int64_t map_index[BOX_RANK];
-    int64_t shared_at; /* un-swizzled byte offset of the box */
+    const MemObj *shared;
+    int64_t shared_at; /* un-swizzled byte offset of the box in it */
     unsigned n_targets;
     unsigned *targets; /* CTA ranks still to be written */
     int64_t bar_at;    /* offset of the mbarrier; -1: none */
@@ -305,9 +306,10 @@ void emit_order(Machine *mc, MachineEventKind kind, const Warp *w,
                 MachineAgentKind agent, uint32_t lanes, const Op *op,
                 MachineSync sync, unsigned cta, int64_t offset, int64_t phase);
 MachineAgent warp_agent(const Warp *w, MachineAgentKind kind, uint32_t lanes);
-/* Bytes [at, at + n) of cta's shared memory were touched by an engine. */
-void engine_event(Machine *mc, const Effect *e, const Cta *cta, int64_t at,
-                  int64_t n, bool write);
+/* Bytes [at, at + n) of cta's shared memory, which belong to obj, were touched
+ * by an engine. */
+void engine_event(Machine *mc, const Effect *e, const Cta *cta,
+                  const MemObj *obj, int64_t at, int64_t n, bool write);
 uint64_t machine_random(Machine *mc);
 /* `, k = 3` for each loop that the warp is in. */
 void print_iterators(StrBuf *out, const Warp *w);

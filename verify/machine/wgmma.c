@@ -249,7 +249,7 @@ static bool fetch_chunk(Machine *mc, Effect *e, const MmaOperand *o,
         out[(size_t)i * step] =
             decode(o->obj->elem, cta->smem + at + (size_t)i * size);
     if (mc->wants >> MEV_read & 1)
-        engine_event(mc, e, cta, at, (int64_t)bytes, false);
+        engine_event(mc, e, cta, o->obj, at, (int64_t)bytes, false);
     return check_proxy(mc, e->warp, ALL_LANES, e->op, cta, at, bytes);
 }
 
