@@ -156,6 +156,12 @@ void edit_unwrap(EditLog *log, Op *stmt, Block *b)
     }
 }
 
+void edit_became(EditLog *log, Op *stmt, const Op *first)
+{
+    note(log, EDIT_unwrap, stmt, first ? first->sid : 0);
+    take_run(stmt);
+}
+
 void edit_replace(EditLog *log, const Op *stmt)
 {
     note(log, EDIT_replace, stmt, 0);
@@ -175,6 +181,77 @@ uint32_t edit_forward(const EditLog *log, size_t from, uint32_t sid)
             sid = e->at;
     }
     return sid;
+}
+
+/* ---- completing it ------------------------------------------------------ */
+
+typedef struct Complete {
+    EditLog *log;
+    bool *said, *was, *is; /* by sid */
+    uint32_t found;
+} Complete;
+
+static bool mark_was(Op *op, void *user)
+{
+    Complete *c = user;
+    c->was[op->sid] = true;
+    return true;
+}
+
+static bool mark_is(Op *op, void *user)
+{
+    Complete *c = user;
+    c->is[op->sid] = true;
+    return true;
+}
+
+static bool find_survivor(Op *op, void *user)
+{
+    Complete *c = user;
+    if (!c->found && op->sid && c->is[op->sid])
+        c->found = op->sid;
+    return !c->found;
+}
+
+static bool note_gone(Op *op, void *user)
+{
+    Complete *c = user;
+    if (!op->sid || c->is[op->sid] || c->said[op->sid])
+        return true;
+    c->found = 0;
+    op_walk(op, find_survivor, c);
+    note(c->log, c->found ? EDIT_unwrap : EDIT_erase, op, c->found);
+    return true;
+}
+
+static bool note_new(Op *op, void *user)
+{
+    Complete *c = user;
+    if (op->sid && !c->was[op->sid] && !c->said[op->sid])
+        note(c->log, EDIT_insert, op, 0);
+    return true;
+}
+
+void edit_complete(EditLog *log, size_t from, const Module *before,
+                   const Module *after)
+{
+    Arena *arena = arena_new();
+    uint32_t n =
+        after->next_sid > before->next_sid ? after->next_sid : before->next_sid;
+    Complete c = { .log = log,
+                   .said = ARENA_ARRAY(arena, bool, n + 1),
+                   .was = ARENA_ARRAY(arena, bool, n + 1),
+                   .is = ARENA_ARRAY(arena, bool, n + 1) };
+    for (size_t i = from; i < log->edits.len; i++)
+        if (log->edits.data[i].kind == EDIT_insert ||
+            log->edits.data[i].kind == EDIT_erase ||
+            log->edits.data[i].kind == EDIT_unwrap)
+            c.said[log->edits.data[i].sid] = true;
+    block_walk(before->body, mark_was, &c);
+    block_walk(after->body, mark_is, &c);
+    block_walk(before->body, note_gone, &c);
+    block_walk(after->body, note_new, &c);
+    arena_free(arena);
 }
 
 const char *edit_kind_name(EditKind kind)

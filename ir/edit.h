@@ -55,9 +55,18 @@ void edit_move_into(EditLog *log, Block *b, Op *stmt); /* to its end */
 void edit_wrap(EditLog *log, Op *first, Op *last, Op *outer);
 /* Puts the ops of block b of stmt in stmt's place. */
 void edit_unwrap(EditLog *log, Op *stmt, Block *b);
+/* Takes stmt out, in whose place statements from `first` on (NULL: none) were
+ * put; they stand for it. */
+void edit_became(EditLog *log, Op *stmt, const Op *first);
 /* To be called when an op's expressions were changed in place. */
 void edit_replace(EditLog *log, const Op *stmt);
 
+/* Completes the journal from number `from` on, where a rewrite made `after` of
+ * `before` (two modules of the same sids) without saying all it did: who is
+ * gone is noted as unwrapped to what it held, or erased; who is new as
+ * inserted. */
+void edit_complete(EditLog *log, size_t from, const Module *before,
+                   const Module *after);
 /* The sid by which `sid` is known after the edits from number `from` on; 0
  * when it was erased. */
 uint32_t edit_forward(const EditLog *log, size_t from, uint32_t sid);

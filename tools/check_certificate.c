@@ -74,7 +74,8 @@ static ToolStatus make_again(Claims *c, Module **m)
     if (!text || !pipeline_parse(c->ctx, text, &p))
         return TOOL_usage;
     PassManager pm = { .ctx = c->ctx, .after = see_module, .user = c };
-    ToolProver *prover = tool_prover_open(ctx_arena(c->ctx));
+    ToolProver *prover =
+        tool_prover_open(ctx_arena(c->ctx), c->ctx, c->options);
     pm.prover = tool_prover(prover);
     pm.checks = tool_checks(&pm.n_checks);
     bool ok = pipeline_run(&pm, &p, m);

@@ -82,7 +82,7 @@ static ToolStatus run_pipeline(Check *c, const char *level, PassManager *pm)
     if (!text || !pipeline_parse(c->ctx, text, &p))
         return TOOL_usage;
     *pm = (PassManager){ .ctx = c->ctx };
-    ToolProver *prover = tool_prover_open(arena);
+    ToolProver *prover = tool_prover_open(arena, c->ctx, c->options);
     pm->prover = tool_prover(prover);
     pm->checks = tool_checks_of(arena, &c->inputs, &pm->n_checks);
     bool ok = pipeline_run(pm, &p, &c->m);

@@ -148,7 +148,7 @@ static ToolStatus run_passes(Opt *opt, Module **m)
     PassManager pm = {
         .ctx = opt->ctx, .before = before_pass, .after = after_pass, .user = opt
     };
-    ToolProver *prover = tool_prover_open(arena);
+    ToolProver *prover = tool_prover_open(arena, opt->ctx, opt->options);
     pm.prover = tool_prover(prover);
     pm.checks = tool_checks(&pm.n_checks);
     pm.verify_each =

@@ -131,10 +131,9 @@ static ToolStatus run_pipeline(Translate *t, const char *text)
         .ctx = t->ctx, .verify_each = true, .after = after_pass, .user = t
     };
     Arena *arena = arena_new();
-    ToolProver *prover = tool_prover_open(arena);
+    ToolProver *prover = tool_prover_open(arena, t->ctx, t->options);
     pm.prover = tool_prover(prover);
-    pm.checks =
-        tool_checks_of(ctx_arena(t->ctx), &t->inputs, &pm.n_checks);
+    pm.checks = tool_checks_of(ctx_arena(t->ctx), &t->inputs, &pm.n_checks);
     bool ok = pipeline_run(&pm, &pipeline, &t->m);
     ToolStatus status = tool_findings_report(t->ctx, &pm);
     certificate_add_findings(&t->cert, &pm);

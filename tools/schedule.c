@@ -29,30 +29,45 @@ static const SchedParam *read_params(Ctx *ctx, const Options *o, unsigned *n)
     return params;
 }
 
+static void report_step(const char *proc, const SchedRecord *step)
+{
+    if (step->asked_solver)
+        printf("schedule @%s: line %u rests on %u answers of the solver: %s\n",
+               proc, step->loc.line, step->asked_solver, step->text);
+    if (step->reassociates)
+        printf("schedule @%s: line %u reassociates a floating sum: %s\n", proc,
+               step->loc.line, step->text);
+    if (step->rounds)
+        printf("schedule @%s: line %u changes rounding: %s\n", proc,
+               step->loc.line, step->text);
+}
+
 /* The chain of steps, each just proved again, and what they rested on. */
-static void report_steps(const SchedResult *r)
+static void report_origin(const SchedOrigin *o)
 {
     unsigned asked = 0, solver = 0;
-    for (size_t i = 0; i < r->steps.len; i++) {
-        asked += r->steps.data[i].asked;
-        solver += r->steps.data[i].asked_solver;
+    for (size_t i = 0; i < o->steps.len; i++) {
+        asked += o->steps.data[i]->asked;
+        solver += o->steps.data[i]->asked_solver;
     }
     printf("schedule @%s: proved [%zu steps from @%s; %u questions, %u by the "
            "solver]\n",
-           r->proc, r->steps.len, r->from, asked, solver);
-    for (size_t i = 0; i < r->steps.len; i++) {
-        const SchedRecord *step = &r->steps.data[i];
-        if (step->asked_solver)
-            printf("schedule @%s: line %u rests on %u answers of the solver: "
-                   "%s\n",
-                   r->proc, step->loc.line, step->asked_solver, step->text);
-        if (step->reassociates)
-            printf("schedule @%s: line %u reassociates a floating sum: %s\n",
-                   r->proc, step->loc.line, step->text);
-        if (step->rounds)
-            printf("schedule @%s: line %u changes rounding: %s\n", r->proc,
-                   step->loc.line, step->text);
-    }
+           o->proc, o->steps.len, o->from, asked, solver);
+    for (size_t i = 0; i < o->steps.len; i++)
+        report_step(o->proc, o->steps.data[i]);
+}
+
+static void report_steps(Ctx *ctx, const SchedResult *r)
+{
+    SchedOriginVec all = { 0 };
+    sched_origins(ctx_arena(ctx), r, &all);
+    for (size_t i = 0; i < all.len; i++)
+        report_origin(&all.data[i]);
+}
+
+static void about_step(void *prover, const char *step)
+{
+    tool_prover_about(prover, step);
 }
 
 bool tool_schedule(Ctx *ctx, const Options *o, Module **m)
@@ -62,20 +77,21 @@ bool tool_schedule(Ctx *ctx, const Options *o, Module **m)
         diag_error(ctx, (Loc){ 0 }, "schedule", "--param goes with --schedule");
     if (!path)
         return !options_nth(o, "--param", 0);
-    SchedOptions so = { .save_queries =
-                            options_value(o, "--save-queries", NULL) };
+    SchedOptions so = { 0 };
     so.params = read_params(ctx, o, &so.n_params);
     uint32_t file = so.params ? ctx_read_source(ctx, path) : 0;
     if (!file)
         return false;
     Arena *arena = arena_new();
-    ToolProver *prover = tool_prover_open(arena);
+    ToolProver *prover = tool_prover_open(arena, ctx, o);
     so.prover = tool_prover(prover);
+    so.about = about_step;
+    so.user = prover;
     so.layer1 = tool_prover_layer1(prover);
     SchedResult result = { 0 };
     bool ok = schedule_run(ctx, m, file, &so, &result);
     if (ok && !strcmp(o->tool, "check"))
-        report_steps(&result);
+        report_steps(ctx, &result);
     tool_prover_close(prover);
     arena_free(arena);
     return ok;

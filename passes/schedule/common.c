@@ -4,7 +4,6 @@
 #include "ir/lib_entry.h"
 #include "passes/rewrite.h"
 
-#include <stdio.h>
 #include <string.h>
 
 bool sched_fail(Sched *s, Loc loc, const char *fmt, ...)
@@ -206,24 +205,6 @@ const char *sched_stmt_text(Sched *s, const Op *op)
 
 /* ---- proofs ------------------------------------------------------------ */
 
-/* Writes a question that stayed open, with its facts, for later. */
-static void save_query(Sched *s, const Facts *f, const Cond *c,
-                       const char *what)
-{
-    const char *path = arena_printf(s->arena, "%s/step_%u_%u.txt",
-                                    s->save_queries, s->loc.line, ++s->n_saved);
-    FILE *out = fopen(path, "w");
-    if (!out) {
-        diag_warning(s->ctx, s->loc, "file", "cannot write '%s'", path);
-        return;
-    }
-    fprintf(out, "# %s\n", what);
-    for (size_t i = 0; i < f->conds.len; i++)
-        fprintf(out, "assume %s\n", sched_cond_text(s, f->conds.data[i]));
-    fprintf(out, "prove %s\n", sched_cond_text(s, c));
-    fclose(out);
-}
-
 bool sched_implied(Sched *s, const Facts *f, const Cond *c)
 {
     return prove_implied(s->prover, f, c).answer == PROVE_yes;
@@ -250,8 +231,6 @@ bool sched_prove(Sched *s, const Facts *f, const Cond *c, Loc loc,
     }
     diag_note(s->ctx, d, (Loc){ 0 }, "not decided: %s; refused, as unknown is",
               p.reason ? p.reason : "the question passes 64 bits");
-    if (s->save_queries && c)
-        save_query(s, f, c, what);
     return false;
 }
 

@@ -34,6 +34,7 @@ bool sched_copy_proc(Sched *s, const SchedArg *a)
     op_set_str(s->m, copy, "name", a[0].s);
     op_insert_before(s->proc, copy);
     kin_note(s->kin, KIN_copy, a[0].s, own_name(s));
+    s->made = a[0].s;
     return true;
 }
 
@@ -126,9 +127,11 @@ bool sched_inline(Sched *s, const SchedArg *a)
     for (unsigned i = 0; i < call->n_operands; i++)
         if (call->operands[i].kind == OPND_cond)
             return sched_fail(s, a[0].loc, "the call passes a condition");
+    Op *before = stmt_prev(call);
     if (!call_inline(s->m, call, call->n_operands, s->m, callee))
         return false;
-    edit_erase(s->log, call);
+    Op *begin = before ? stmt_next(before) : block_first_stmt(call->parent);
+    edit_became(s->log, call, begin == call ? NULL : begin);
     s->result = 0;
     return true;
 }
@@ -454,6 +457,7 @@ bool sched_extract_subproc(Sched *s, const SchedArg *a)
         edit_erase(s->log, op);
     }
     s->result = call->sid;
+    s->made = a[1].s;
     return true;
 }
 

@@ -29,14 +29,19 @@ typedef struct SchedOptions {
     const ProverStats *layer1; /* of its first layer, for the record, or NULL */
     const SchedParam *params;  /* values of $P */
     unsigned n_params;
-    const char *save_queries; /* a folder for questions left open, or NULL */
-    const char *proc;         /* the procedure; NULL: the only public one */
+    const char *proc; /* the procedure; NULL: the only public one */
+    /* Told each step before it is tried, for saved questions; or NULL. */
+    void (*about)(void *user, const char *step);
+    void *user;
 } SchedOptions;
 
 /* One step that was taken, for the record. */
 typedef struct SchedRecord {
     const char *text; /* as understood, $P put in */
     Loc loc;
+    const char *proc;      /* that it was taken on */
+    const char *then;      /* its name after the step; NULL: it is gone */
+    const char *made;      /* a procedure made of it or of a part, or NULL */
     unsigned asked;        /* questions to the prover */
     unsigned asked_solver; /* of these, those that its first layer left open */
     bool reassociates;     /* a floating sum got another order */
@@ -44,15 +49,23 @@ typedef struct SchedRecord {
 } SchedRecord;
 
 typedef struct SchedResult {
-    const char *from; /* the procedure that was scheduled, by its first name */
-    const char *proc; /* by its last name */
     VEC(SchedRecord) steps;
 } SchedResult;
 
+/* Where a procedure of the result comes from, and the steps on that way. */
+typedef struct SchedOrigin {
+    const char *proc, *from;
+    VEC(const SchedRecord *) steps;
+} SchedOrigin;
+typedef VEC(SchedOrigin) SchedOriginVec;
+
+/* One for each procedure that steps were taken on and that is still there. */
+void sched_origins(Arena *arena, const SchedResult *r, SchedOriginVec *out);
+
 /* Runs the schedule in source `file` on *m, which becomes the result. False
  * after a report: *m is then the module before the failing step, which the
- * report prints. The procedure's comment says what it came from. result may be
- * NULL; it lives in the Ctx. */
+ * report prints. Each procedure's comment says what it came from. result may
+ * be NULL; it lives in the Ctx. */
 bool schedule_run(Ctx *ctx, Module **m, uint32_t file, const SchedOptions *o,
                   SchedResult *result);
 
@@ -86,9 +99,8 @@ typedef struct Sched {
     ExoListing *listing;       /* sched_listing fills it; NULL after an edit */
     Loc loc;                   /* of the step */
     bool reassociates, rounds; /* as in the record */
-    const char *save_queries;
-    unsigned n_saved;
-    uint32_t result; /* the sid that `name = ..` binds; else the cursor's */
+    const char *made; /* a procedure that the step added, for the record */
+    uint32_t result;  /* the sid that `name = ..` binds; else the cursor's */
 } Sched;
 
 typedef bool SchedFn(Sched *s, const SchedArg *a);

@@ -95,3 +95,29 @@ Test(edit, wrap_and_unwrap)
     cr_expect_str_eq(edit_kind_name(f.log.edits.data[0].kind), "insert");
     fixture_free(&f);
 }
+
+Test(edit, the_journal_is_completed_from_what_is_there)
+{
+    Fixture f = fixture_new();
+    Op *outer = op_new(f.m, OP_par_warps, (Loc){ 0 }, 0, 0, 1);
+    edit_wrap(&f.log, f.a, f.b, outer);
+    Module *before = module_clone(f.m);
+    size_t from = f.log.edits.len;
+    op_detach(f.a);
+    op_detach(f.b);
+    op_detach(outer);
+    op_insert_before(f.c, f.b);
+    Op *more = op_new(f.m, OP_ctl_pass, (Loc){ 0 }, 0, 0, 0);
+    block_append(f.m->body, more);
+    edit_complete(&f.log, from, before, f.m);
+    cr_expect_eq(edit_forward(&f.log, from, outer->sid), f.b->sid);
+    cr_expect_eq(edit_forward(&f.log, from, f.a->sid), 0);
+    cr_expect_eq(edit_forward(&f.log, from, f.c->sid), f.c->sid);
+    const Edit *last = &f.log.edits.data[f.log.edits.len - 1];
+    cr_expect(last->kind == EDIT_insert && last->sid == more->sid);
+    size_t n = f.log.edits.len;
+    edit_complete(&f.log, from, before, f.m);
+    cr_expect_eq(f.log.edits.len, n, "what was said is not said again");
+    module_free(before);
+    fixture_free(&f);
+}

@@ -1,10 +1,9 @@
 /* Prover layer 2 on Z3: rows, agreement with layer 1 and with enumeration,
- * limits, questions saved to a folder. */
+ * limits. */
 #include "test/unit/prove_queries.h"
 #include "verify/smt/smt.h"
 
 #include <criterion/criterion.h>
-#include <unistd.h>
 
 Test(smt, rows)
 {
@@ -72,31 +71,6 @@ Test(smt, limited_and_incomplete_questions_are_unknown)
     cr_expect(p.answer == PROVE_unknown && p.reason);
     p = prove_satisfiable(smt_prover(smt), f, C(x, "w == 4"));
     cr_expect(p.answer == PROVE_no);
-    smt_free(smt);
-    arena_free(arena);
-    expr_ctx_free(x);
-}
-
-Test(smt, saves_questions)
-{
-    char dir[] = "/tmp/exo_smt_XXXXXX", path[64], text[2048] = "";
-    cr_assert(mkdtemp(dir));
-    ExprCtx *x = query_context();
-    Arena *arena = arena_new();
-    Facts *f = facts_new(arena, x);
-    Smt *smt = smt_new(&(SmtOptions){ .save_dir = dir });
-    prove_implied(smt_prover(smt), f, C(x, "k % 4 < 4 * N"));
-    snprintf(path, sizeof path, "%s/000001.smt2", dir);
-    FILE *file = fopen(path, "r");
-    cr_assert(file);
-    cr_assert(fread(text, 1, sizeof text - 1, file) > 0);
-    fclose(file);
-    cr_expect(strstr(text, "N!1") && strstr(text, "(check-sat)"), "%s", text);
-    cr_expect(smt_stats(smt)->unsaved == 0);
-    unlink(path);
-    rmdir(dir);
-    prove_implied(smt_prover(smt), f, C(x, "k < 4 * N"));
-    cr_expect(smt_stats(smt)->unsaved == 1);
     smt_free(smt);
     arena_free(arena);
     expr_ctx_free(x);

@@ -2,7 +2,6 @@
 #include "verify/smt/smt.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <z3.h>
@@ -13,7 +12,6 @@ struct Smt {
     Z3_sort int_sort;
     Arena *arena;
     unsigned rlimit, counted;
-    const char *save_dir;
     const char *version;
     SmtStats stats;
 };
@@ -63,8 +61,6 @@ Smt *smt_new(const SmtOptions *options)
     smt->prover.name = "Z3";
     smt->prover.satisfiable = smt_satisfiable;
     smt->rlimit = options->rlimit ? options->rlimit : SMT_RLIMIT;
-    if (options->save_dir)
-        smt->save_dir = arena_strdup(arena, options->save_dir);
     smt->version = arena_printf(arena, "%u.%u.%u", major, minor, build);
     return smt;
 }
@@ -273,22 +269,6 @@ static Proof model_proof(Question *q, Z3_model model)
     return p;
 }
 
-/* Writes the question as SMT-LIB text. */
-static void save_question(Question *q, Z3_solver solver)
-{
-    Smt *smt = q->smt;
-    const char *path = arena_printf(q->arena, "%s/%06lu.smt2", smt->save_dir,
-                                    smt->stats.queries);
-    FILE *file = fopen(path, "w");
-    bool written = false;
-    if (file) {
-        const char *text = Z3_solver_to_string(smt->z3, solver);
-        written = text && fprintf(file, "%s(check-sat)\n", text) > 0;
-        written = fclose(file) == 0 && written;
-    }
-    smt->stats.unsaved += !written;
-}
-
 /* The resources that the last question took. Z3 counts them for the whole
  * context, in 32 bits. */
 static unsigned count_resources(Smt *smt, Z3_solver solver)
@@ -367,8 +347,6 @@ static Proof smt_satisfiable(Prover *self, const Facts *f, const Cond *c)
     set_parameters(smt, solver);
     for (size_t i = 0; i < q.conds.len; i++)
         Z3_solver_assert(smt->z3, solver, cond_term(&q, q.conds.data[i]));
-    if (smt->save_dir)
-        save_question(&q, solver);
     Proof p = solver_answer(&q, solver, complete);
     Z3_solver_dec_ref(smt->z3, solver);
     arena_free(q.arena);

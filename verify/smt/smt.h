@@ -18,9 +18,7 @@
 typedef struct Smt Smt;
 
 typedef struct SmtOptions {
-    unsigned rlimit;      /* per question; 0: SMT_RLIMIT */
-    const char *save_dir; /* each question goes to NNNNNN.smt2 there; NULL:
-                             none. The folder must be there */
+    unsigned rlimit; /* per question; 0: SMT_RLIMIT */
 } SmtOptions;
 
 enum { SMT_RLIMIT = 2000000 };
@@ -28,7 +26,6 @@ enum { SMT_RLIMIT = 2000000 };
 typedef struct SmtStats {
     unsigned long queries, sat, unsat, unknown;
     unsigned long limited; /* of the unknown: out of resources */
-    unsigned long unsaved; /* questions that could not be written */
     unsigned long rlimit;  /* resources spent in all */
 } SmtStats;
 

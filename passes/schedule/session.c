@@ -1,0 +1,530 @@
+/* The state of a session and the lines that move it on.
+ *
+ * Each step works on a clone, which takes the module's place when the step
+ * succeeded and left it well-formed. Before a line the module and the lengths
+ * of all logs are set down, so that going back is putting them in place again;
+ * going forward again takes the line anew. */
+#include "passes/schedule/session.h"
+
+#include "ir/wellformed.h"
+#include "passes/schedule/run.h"
+#include "passes/schedule/words.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_INCLUDES = 32, MAX_REPEAT = 1000, MAX_STEPS = 20000 };
+
+/* All that a line may change. The logs only grow, so their lengths do. */
+typedef struct State {
+    Module *m;
+    const char *proc;
+    size_t edits, notes, names, params, steps;
+} State;
+
+typedef struct Taken {
+    const char *line;
+    State before; /* owns its module */
+} Taken;
+
+struct SchedSession {
+    Ctx *ctx;
+    Module **m;
+    const SchedOptions *o;
+    bool undo;
+    const char *proc;
+    Arena *arena;
+    EditLog log;
+    KinLog kin;
+    SchedNameVec names;
+    VEC(SchedParam) params;
+    SchedResult result;
+    VEC(Taken) taken;
+    VEC(const char *) undone;
+    Module *kept; /* the state before the line has it: not to be freed */
+    unsigned depth, n_steps;
+};
+
+static bool run_error(SchedSession *r, Loc loc, const char *fmt, ...)
+    EXO_PRINTF(3, 4);
+static bool run_error(SchedSession *r, Loc loc, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    diag_error(r->ctx, loc, "schedule", "%s", arena_vprintf(r->arena, fmt, ap));
+    va_end(ap);
+    return false;
+}
+
+/* ---- the procedure ----------------------------------------------------- */
+
+static bool is_public(const Op *op)
+{
+    return op->code == OP_ctl_proc && *op_attr_str(op, "name", "_") != '_' &&
+           !op_attr_int(op, "imported", 0);
+}
+
+/* The name of the only public procedure, or NULL. */
+static const char *only_proc(const Module *m)
+{
+    const char *name = NULL;
+    for (const Op *op = m->body->first; op; op = op->next) {
+        if (!is_public(op))
+            continue;
+        if (name)
+            return NULL;
+        name = op_attr_str(op, "name", "");
+    }
+    return name;
+}
+
+static bool find_proc(SchedSession *r, Loc loc)
+{
+    if (r->proc)
+        return module_symbol(*r->m, r->proc) ||
+               run_error(r, loc, "there is no procedure '%s'", r->proc);
+    r->proc = only_proc(*r->m);
+    for (const Op *op = (*r->m)->body->first; op && !r->proc; op = op->next)
+        if (is_public(op))
+            return run_error(r, loc,
+                             "there are several procedures: name one by a "
+                             "line `proc NAME`");
+    return r->proc || run_error(r, loc, "there is no procedure to schedule");
+}
+
+/* ---- parameters -------------------------------------------------------- */
+
+static const char *param_value(const SchedSession *r, const char *name)
+{
+    for (unsigned i = 0; i < r->o->n_params; i++)
+        if (!strcmp(r->o->params[i].name, name))
+            return r->o->params[i].value;
+    for (size_t i = r->params.len; i-- > 0;)
+        if (!strcmp(r->params.data[i].name, name))
+            return r->params.data[i].value;
+    return NULL;
+}
+
+/* What `$(lo CURSOR)` and its like stand for. */
+static bool ask(SchedSession *r, Sched *s, Loc loc, const char *q, StrBuf *out)
+{
+    const char *after = word_end(q);
+    const char *what = arena_strndup(r->arena, q, (size_t)(after - q));
+    after += strspn(after, " ");
+    const char *end = word_end(after);
+    const char *cursor = arena_strndup(r->arena, after, (size_t)(end - after));
+    Cursor c;
+    if (!cursor_read(s, &r->names, loc, cursor, &c))
+        return false;
+    bool lo = !strcmp(what, "lo");
+    if ((lo || !strcmp(what, "hi")) && c.first->code == OP_ctl_for) {
+        strbuf_addf(out, "(%s)",
+                    sched_index_text(s, c.first->operands[!lo].u.index));
+        return true;
+    }
+    long k = strtol(end, NULL, 10);
+    if (!strcmp(what, "dim") && c.first->code == OP_mem_alloc && k >= 0 &&
+        k < (long)c.first->results[0]->type->rank) {
+        strbuf_addf(out, "(%s)",
+                    sched_index_text(s, c.first->results[0]->shape[k]));
+        return true;
+    }
+    return run_error(r, loc,
+                     "expected $(lo LOOP), $(hi LOOP) or $(dim ALLOC k)"
+                     ", found '$(%s)'",
+                     q);
+}
+
+/* Puts values in place of $P and $(..). */
+static bool expand(SchedSession *r, Sched *s, Loc loc, const char *line,
+                   StrBuf *out)
+{
+    for (const char *p = line; *p;) {
+        if (*p != '$') {
+            strbuf_addc(out, *p++);
+            continue;
+        }
+        if (p[1] == '(') {
+            size_t n = 0;
+            for (int depth = 0; p[1 + n]; n++)
+                if ((depth += (p[1 + n] == '(') - (p[1 + n] == ')')) == 0)
+                    break;
+            if (!ask(r, s, loc, arena_strndup(r->arena, p + 2, n ? n - 1 : 0),
+                     out))
+                return false;
+            p += 2 + n;
+            continue;
+        }
+        size_t n = strspn(p + 1, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRS"
+                                 "TUVWXYZ_0123456789");
+        const char *name = arena_strndup(r->arena, p + 1, n);
+        const char *value = param_value(r, name);
+        if (!value)
+            return run_error(r, loc,
+                             "the parameter $%s has no value: give it "
+                             "with --param %s=..",
+                             name, name);
+        strbuf_add(out, value);
+        p += 1 + n;
+    }
+    return true;
+}
+
+/* ---- one step ---------------------------------------------------------- */
+
+static Sched open_step(SchedSession *r, Loc loc, Arena *arena, Module *m)
+{
+    return (Sched){ .ctx = r->ctx,
+                    .m = m,
+                    .proc = module_symbol(m, r->proc),
+                    .prover = r->o->prover,
+                    .arena = arena,
+                    .log = &r->log,
+                    .kin = &r->kin,
+                    .loc = loc };
+}
+
+/* How much was asked before a step. */
+typedef struct Asked {
+    unsigned long all, open;
+} Asked;
+
+static Asked asked_so_far(const SchedSession *r)
+{
+    const ProverStats *first = r->o->layer1;
+    return (Asked){ r->o->prover->stats.queries, first ? first->unknown : 0 };
+}
+
+static void record(SchedSession *r, const Sched *s, const char *text,
+                   Asked before)
+{
+    Asked now = asked_so_far(r);
+    const char *name =
+        s->proc ? ctx_intern(r->ctx, op_attr_str(s->proc, "name", "")) : NULL;
+    SchedRecord rec = { .text = text,
+                        .loc = s->loc,
+                        .proc = r->proc,
+                        .then = name,
+                        .made = s->made,
+                        .asked = (unsigned)(now.all - before.all),
+                        .asked_solver = (unsigned)(now.open - before.open),
+                        .reassociates = s->reassociates,
+                        .rounds = s->rounds };
+    VEC_PUSH(ctx_arena(r->ctx), &r->result.steps, rec);
+    r->proc = name;
+}
+
+static void bind_result(SchedSession *r, const Step *step, uint32_t sid)
+{
+    SchedName n = { step->bind, sid, r->log.edits.len };
+    if (step->bind && sid)
+        VEC_PUSH(r->arena, &r->names, n);
+}
+
+/* Runs the text as a step on a clone. */
+static bool run_step(SchedSession *r, Loc loc, const char *line,
+                     const char **expanded)
+{
+    Arena *arena = arena_new();
+    Module *clone = module_clone(*r->m);
+    Sched s = open_step(r, loc, arena, clone);
+    SchedArg args[SCHED_MAX_ARGS];
+    StrBuf text = { 0 };
+    Step step;
+    size_t edits = r->log.edits.len, notes = r->kin.notes.len;
+    Asked asked = asked_so_far(r);
+    unsigned errors = ctx_error_count(r->ctx);
+    bool ok = expand(r, &s, loc, line, &text);
+    *expanded = ctx_intern(r->ctx, strbuf_text(&text));
+    if (r->o->about)
+        r->o->about(r->o->user, *expanded);
+    ok = ok && step_parse(r->ctx, r->arena, loc, *expanded, &step) &&
+         sched_args_read(&s, &r->names, step.op, step.n, step.args, args);
+    if (ok) {
+        s.result = args[0].at.first ? args[0].at.first->sid : 0;
+        ok = step.op->run(&s, args) && ctx_error_count(r->ctx) == errors &&
+             module_wellformed(clone, step.op->name);
+    }
+    if (ok) {
+        edit_complete(&r->log, edits, *r->m, clone);
+        record(r, &s, *expanded, asked);
+        bind_result(r, &step, s.result);
+        if (*r->m != r->kept)
+            module_free(*r->m);
+        *r->m = clone;
+    } else {
+        r->log.edits.len = edits;
+        r->kin.notes.len = notes;
+        module_free(clone);
+    }
+    strbuf_free(&text);
+    arena_free(arena);
+    return ok;
+}
+
+/* The procedure before a failing step, on the report. */
+static void show_before(SchedSession *r, Diag *d, const char *text)
+{
+    Arena *arena = arena_new();
+    ExoListing l;
+    const Op *proc = module_symbol(*r->m, r->proc);
+    CtxMark mark = ctx_mark(r->ctx);
+    if (proc && exo_list_proc(*r->m, proc, arena, &l)) {
+        diag_note(r->ctx, d, (Loc){ 0 }, "the procedure before this step:\n%s",
+                  l.text);
+        diag_note(r->ctx, d, (Loc){ 0 }, "the step: %s", text);
+    } else {
+        ctx_rollback(r->ctx, mark);
+    }
+    arena_free(arena);
+}
+
+static bool run_repeat(SchedSession *r, Loc loc, const char *line)
+{
+    const char *text;
+    for (unsigned i = 0; i < MAX_REPEAT; i++) {
+        CtxMark mark = ctx_mark(r->ctx);
+        if (!run_step(r, loc, line, &text)) {
+            ctx_rollback(r->ctx, mark);
+            return true;
+        }
+    }
+    return run_error(r, loc, "the step still applies after %d times",
+                     MAX_REPEAT);
+}
+
+static bool run_line(SchedSession *r, Loc loc, const char *line)
+{
+    const char *text = line;
+    CtxMark mark = ctx_mark(r->ctx);
+    if (++r->n_steps > MAX_STEPS)
+        return run_error(r, loc, "more than %d steps", MAX_STEPS);
+    if (!find_proc(r, loc))
+        return false;
+    if (!strncmp(line, "repeat ", 7))
+        return run_repeat(r, loc, line + 7);
+    bool may_fail = !strncmp(line, "try ", 4);
+    if (run_step(r, loc, may_fail ? line + 4 : line, &text))
+        return true;
+    if (may_fail) {
+        ctx_rollback(r->ctx, mark);
+        return true;
+    }
+    const Diag *d = ctx_diags_since(r->ctx, mark);
+    while (d && d->severity != SEV_error)
+        d = d->next;
+    if (d)
+        show_before(r, (Diag *)d, text);
+    return false;
+}
+
+/* ---- any line ----------------------------------------------------------- */
+
+static bool run_any(SchedSession *r, Loc loc, const char *line);
+
+/* A line of an included file. */
+static bool take_part(void *session, Loc loc, const char *line)
+{
+    return run_any(session, loc, line);
+}
+
+static bool run_include(SchedSession *r, Loc loc, const char *arg)
+{
+    size_t n = strlen(arg);
+    if (n < 3 || *arg != '"' || arg[n - 1] != '"')
+        return run_error(r, loc, "expected include \"FILE\"");
+    const char *from = ctx_source_name(r->ctx, loc.file);
+    const char *slash = strrchr(from, '/');
+    int dir = slash && arg[1] != '/' ? (int)(slash - from) + 1 : 0;
+    const char *path =
+        arena_printf(r->arena, "%.*s%.*s", dir, from, (int)n - 2, arg + 1);
+    if (r->depth >= MAX_INCLUDES)
+        return run_error(r, loc, "includes nest deeper than %d", MAX_INCLUDES);
+    uint32_t file = ctx_read_source(r->ctx, path);
+    r->depth++;
+    bool ok = file && schedule_lines(r->ctx, file, take_part, r);
+    r->depth--;
+    return ok;
+}
+
+static bool run_param(SchedSession *r, Loc loc, const char *arg)
+{
+    size_t n = strcspn(arg, " =");
+    const char *value = arg + n + strspn(arg + n, " ");
+    if (!n || *value != '=')
+        return run_error(r, loc, "expected param NAME = VALUE");
+    value += 1 + strspn(value + 1, " ");
+    SchedParam p = { arena_strndup(r->arena, arg, n),
+                     arena_strdup(r->arena, value) };
+    VEC_PUSH(r->arena, &r->params, p);
+    return true;
+}
+
+static bool run_any(SchedSession *r, Loc loc, const char *line)
+{
+    if (!strncmp(line, "include ", 8))
+        return run_include(r, loc, line + 8 + strspn(line + 8, " "));
+    if (!strncmp(line, "param ", 6))
+        return run_param(r, loc, line + 6 + strspn(line + 6, " "));
+    if (!strncmp(line, "proc ", 5)) {
+        r->proc = ctx_intern(r->ctx, line + 5 + strspn(line + 5, " "));
+        return find_proc(r, loc);
+    }
+    return run_line(r, loc, line);
+}
+
+/* ---- going back and forth ----------------------------------------------- */
+
+static State state_now(const SchedSession *r)
+{
+    return (State){ .m = *r->m,
+                    .proc = r->proc,
+                    .edits = r->log.edits.len,
+                    .notes = r->kin.notes.len,
+                    .names = r->names.len,
+                    .params = r->params.len,
+                    .steps = r->result.steps.len };
+}
+
+static void go_back(SchedSession *r, const State *to)
+{
+    if (*r->m != to->m)
+        module_free(*r->m);
+    *r->m = to->m;
+    r->proc = to->proc;
+    r->log.edits.len = to->edits;
+    r->kin.notes.len = to->notes;
+    r->names.len = to->names;
+    r->params.len = to->params;
+    r->result.steps.len = to->steps;
+}
+
+/* The line on top of a state that can be gone back to. */
+static bool take_line(SchedSession *r, Loc loc, const char *line)
+{
+    Taken t = { arena_strdup(r->arena, line), state_now(r) };
+    r->kept = t.before.m;
+    if (!run_any(r, loc, line)) {
+        go_back(r, &t.before);
+        return false;
+    }
+    /* A line without a step leaves the module: the state gets its own. */
+    if (*r->m == t.before.m)
+        *r->m = module_clone(t.before.m);
+    VEC_PUSH(r->arena, &r->taken, t);
+    return true;
+}
+
+bool sched_session_line(SchedSession *r, Loc loc, const char *line)
+{
+    if (!r->undo)
+        return run_any(r, loc, line);
+    if (!take_line(r, loc, line))
+        return false;
+    r->undone.len = 0;
+    return true;
+}
+
+bool sched_session_undo(SchedSession *r)
+{
+    if (!r->taken.len)
+        return false;
+    Taken t = r->taken.data[--r->taken.len];
+    go_back(r, &t.before);
+    VEC_PUSH(r->arena, &r->undone, t.line);
+    return true;
+}
+
+bool sched_session_redo(SchedSession *r)
+{
+    if (!r->undone.len)
+        return false;
+    return take_line(r, (Loc){ 0 }, r->undone.data[--r->undone.len]);
+}
+
+const char *sched_session_taken(const SchedSession *r, unsigned i)
+{
+    return i < r->taken.len ? r->taken.data[i].line : NULL;
+}
+
+/* ---- what is there ------------------------------------------------------ */
+
+const Op *sched_session_proc(const SchedSession *r)
+{
+    CtxMark mark = ctx_mark(r->ctx);
+    const char *name = r->proc ? r->proc : only_proc(*r->m);
+    ctx_rollback(r->ctx, mark);
+    return name ? module_symbol(*r->m, name) : NULL;
+}
+
+const SchedResult *sched_session_result(const SchedSession *r)
+{
+    return &r->result;
+}
+
+void sched_session_names(SchedSession *r,
+                         void (*fn)(const char *name, void *user), void *user)
+{
+    Arena *arena = arena_new();
+    const Op *proc = sched_session_proc(r);
+    ExoListing l;
+    CtxMark mark = ctx_mark(r->ctx);
+    for (size_t i = 0; i < r->names.len; i++)
+        fn(r->names.data[i].name, user);
+    if (proc && exo_list_proc(*r->m, proc, arena, &l))
+        for (size_t i = 0; i < l.marks.len; i++) {
+            const Op *op = l.marks.data[i].op;
+            const char *name = NULL;
+            if (op && op->code == OP_ctl_for)
+                name = l.var_names[sched_loop_var(op)];
+            else if (op && op->code == OP_mem_alloc)
+                name = l.value_names[op->results[0]->id];
+            if (name)
+                fn(arena_printf(arena, "`%s`", name), user);
+        }
+    ctx_rollback(r->ctx, mark);
+    arena_free(arena);
+}
+
+void sched_session_note_origins(SchedSession *r, const char *schedule)
+{
+    SchedOriginVec all = { 0 };
+    sched_origins(r->arena, &r->result, &all);
+    for (size_t i = 0; i < all.len; i++) {
+        const SchedOrigin *o = &all.data[i];
+        Op *proc = module_symbol(*r->m, o->proc);
+        if (!proc)
+            continue;
+        const char *old = proc->comment ? proc->comment : "";
+        proc->comment = ctx_intern(
+            r->ctx,
+            arena_printf(r->arena, "%s%sscheduled from %s by %s, %zu step%s",
+                         old, *old ? "\n" : "", o->from, schedule, o->steps.len,
+                         o->steps.len == 1 ? "" : "s"));
+    }
+}
+
+/* ---- life --------------------------------------------------------------- */
+
+SchedSession *sched_session_new(Ctx *ctx, Module **m, const SchedOptions *o,
+                                bool undo)
+{
+    Arena *arena = arena_new();
+    SchedSession *r = ARENA_NEW(arena, SchedSession);
+    *r = (SchedSession){ .ctx = ctx,
+                         .m = m,
+                         .o = o,
+                         .undo = undo,
+                         .proc = o->proc ? ctx_intern(ctx, o->proc) : NULL,
+                         .arena = arena };
+    r->log.arena = r->kin.arena = arena;
+    return r;
+}
+
+void sched_session_free(SchedSession *r)
+{
+    for (size_t i = 0; r && i < r->taken.len; i++)
+        module_free(r->taken.data[i].before.m);
+    if (r)
+        arena_free(r->arena);
+}
