@@ -22,6 +22,7 @@ typedef struct Check {
     const char *unknown, *witness;
     bool refuted;
     uint64_t n_tasks, n_classes;
+    StrBuf loops; /* what was found out of loops with many trips */
 } Check;
 
 /* ---- the host ----------------------------------------------------------- */
@@ -33,6 +34,23 @@ static bool atom_value(const Env *env, const Atom *atom, int64_t *out)
         return false;
     *out = c->vars[atom->var];
     return true;
+}
+
+/* `; k steady from step 9 of 64`, or `; every step of k run`. */
+static void print_loops(Check *c, const SyncOutcome *out)
+{
+    for (size_t i = 0; i < out->loops.len; i++) {
+        const SyncLoop *l = &out->loops.data[i];
+        const char *name = var_get(c->p->m->exprs, l->node->var)->name;
+        name = name ? name : "_";
+        if (l->period)
+            strbuf_addf(&c->loops, "; %s steady from step %lld of %lld", name,
+                        (long long)l->from, (long long)l->trips);
+        if (l->period > 1)
+            strbuf_addf(&c->loops, " by %lld", (long long)l->period);
+        if (l->every)
+            strbuf_addf(&c->loops, "; every step of %s run", name);
+    }
 }
 
 static bool check_device(Check *c, const SyncDevice *d)
@@ -47,6 +65,7 @@ static bool check_device(Check *c, const SyncDevice *d)
     c->n_events += out.n_events;
     c->n_tasks += out.n_tasks;
     c->n_classes += out.n_classes;
+    print_loops(c, &out);
     if (out.unknown) {
         c->unknown = arena_strdup(ctx_arena(c->ctx), out.unknown);
     } else if (out.fault.kind != FAULT_none) {
@@ -198,10 +217,10 @@ static const char *check_given(Check *c, Arena *arena, unsigned n,
         return NULL;
     return arena_printf(ctx_arena(c->ctx),
                         "%s%s%llu of %llu tasks run, the others are "
-                        "translations",
+                        "translations%s",
                         c->sizes, *c->sizes ? "; " : "",
                         (unsigned long long)c->n_classes,
-                        (unsigned long long)c->n_tasks);
+                        (unsigned long long)c->n_tasks, strbuf_text(&c->loops));
 }
 
 static const char *check_derived(Check *c, Arena *arena)
@@ -255,6 +274,7 @@ CheckResult sync_check(Ctx *ctx, Module *m, Op *proc, unsigned n_sizes,
         r.verdict = VERDICT_unknown;
     r.reason = c.unknown;
     r.witness = c.witness;
+    strbuf_free(&c.loops);
     arena_free(arena);
     return r;
 }

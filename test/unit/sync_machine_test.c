@@ -34,7 +34,9 @@ typedef struct Gen {
     Random r;
     StrBuf out;
     unsigned indent;
-    bool loop; /* inside `for k` */
+    bool loop;      /* inside `for k` */
+    bool many;      /* loops of so many trips that they become steady */
+    unsigned trips; /* of the loop at hand */
 } Gen;
 
 static void line(Gen *g, const char *fmt, ...)
@@ -109,10 +111,17 @@ static void loop_block(Gen *g, unsigned depth)
 {
     unsigned n = 1 + pick(&g->r, 4);
     bool outer = g->loop;
-    if (outer)
+    unsigned trips = g->many ? 20 + pick(&g->r, 12) : 1 + pick(&g->r, 4);
+    if (!outer)
+        g->trips = trips;
+    if (!outer)
+        line(g, "for k in seq(0, %u):", trips);
+    else if (!pick(&g->r, 4))
+        line(g, "for j in seq(0, %u):", g->many ? 9 : 2);
+    else if (pick(&g->r, 2))
         line(g, "if k >= %u:", 1 + pick(&g->r, 2));
     else
-        line(g, "for k in seq(0, %u):", 1 + pick(&g->r, 4));
+        line(g, "if k < %u:", g->trips - 1);
     g->loop = true;
     g->indent++;
     while (n--)
@@ -220,7 +229,10 @@ static void consumer(Gen *g, unsigned odds, unsigned depth)
     line(g, "y[k, t] = s[%s, 4 * t]", wrong(g, odds) ? "0" : "k");
     g->indent--;
     if (wrong(g, odds)) {
-        line(g, "if k >= 1:");
+        if (pick(&g->r, 2))
+            line(g, "if k >= 1:");
+        else
+            line(g, "if k < %u:", g->trips - 1);
         g->indent++;
         line(g, "Arrive(cuda_in_order, 1) >> war[k + %u]", depth + lead);
         g->indent--;
@@ -233,10 +245,12 @@ static void consumer(Gen *g, unsigned odds, unsigned depth)
 /* A ring filled by one warp and read by another, with a few faults. */
 static void ring_program(Gen *g)
 {
-    unsigned depth = 1 + pick(&g->r, 3), trips = 1 + pick(&g->r, 5);
+    unsigned depth = 1 + pick(&g->r, 3);
+    unsigned trips = g->many ? 20 + pick(&g->r, 12) : 1 + pick(&g->r, 5);
     unsigned odds = 6 + pick(&g->r, 20);
     g->indent = 0;
-    line(g, "def p(x: f32[64, 4] @ CudaGmemLinear, y: f32[8, 64] @ "
+    g->trips = trips;
+    line(g, "def p(x: f32[64, 4] @ CudaGmemLinear, y: f32[32, 64] @ "
             "CudaGmemLinear):");
     g->indent++;
     line(g, "with CudaDeviceFunction(blockDim=64):");
@@ -293,7 +307,7 @@ static void unload(Loaded *l)
 }
 
 typedef struct Counts {
-    unsigned accepted, refused, skipped;
+    unsigned accepted, refused, skipped, steady;
 } Counts;
 
 static SyncRun *new_run(const Loaded *l, const SyncParams *params,
@@ -309,6 +323,29 @@ static SyncRun *new_run(const Loaded *l, const SyncParams *params,
     return sync_run_new(l->arena, l->p, &l->p->devices[0], vars, known);
 }
 
+/* Events to the search for deadlocks. */
+typedef struct Listen {
+    SyncSink sink;
+    Deadlock *deadlock;
+} Listen;
+
+static bool to_deadlock(SyncSink *self, const SyncEvent *e)
+{
+    deadlock_event(((Listen *)self)->deadlock, e);
+    return true;
+}
+
+/* Where no Await is early, nothing waits for ever. */
+static void compare_deadlock(const Loaded *l, SyncRun *run,
+                             const SyncMachine *fast, const char *text)
+{
+    SyncFault f = { 0 };
+    Listen d = { .sink = { .event = to_deadlock },
+                 .deadlock = deadlock_new(l->arena, run) };
+    sync_run_task(run, &d.sink);
+    cr_assert(fast->early || deadlock_free(d.deadlock, &f), "stuck:\n%s", text);
+}
+
 /* The first task on both machines. coarse: cells stand for elements in the
  * plain one as well. */
 static void compare(const Loaded *l, const SyncParams *params,
@@ -316,6 +353,7 @@ static void compare(const Loaded *l, const SyncParams *params,
                     const char *text)
 {
     SyncRun *run = new_run(l, params, values);
+    run->eager = true;
     int64_t **grains = sync_grains(l->arena, run);
     SyncMachine *fast = sync_machine_new(l->arena, run, grains);
     Plain *plain = plain_machine(l->arena, run, coarse ? grains : NULL);
@@ -332,10 +370,14 @@ static void compare(const Loaded *l, const SyncParams *params,
     bool refused = fast->fault.kind != FAULT_none;
     counts->refused += refused;
     counts->accepted += !refused;
+    for (size_t i = 0; i < fast->loops.len; i++)
+        counts->steady += fast->loops.data[i].period > 0;
     cr_assert_eq(refused, plain->fault, "fast %d, plain %d:\n%s", refused,
                  plain->fault, text);
-    if (!refused)
+    if (!refused) {
+        compare_deadlock(l, run, fast, text);
         return;
+    }
     cr_assert_eq(fast->fault.node, plain->node, "other statement:\n%s", text);
     cr_assert_eq(fast->fault.tensor, plain->tensor, "other tensor:\n%s", text);
     if (fast->fault.kind == FAULT_guard_too_short)
@@ -353,6 +395,7 @@ static void generated(Ctx *ctx, Lib *lib, uint64_t seed, Counts *counts)
     Gen g = { .r = { seed * UINT64_C(0x9e3779b97f4a7c15) + 1 } };
     for (unsigned i = 0; i < 8; i++)
         pick(&g.r, 2);
+    g.many = !pick(&g.r, 12);
     if (pick(&g.r, 2))
         free_program(&g);
     else
@@ -384,6 +427,10 @@ Test(sync_machine, agrees_on_generated_programs)
     cr_assert_lt(counts.skipped, n / 2, "%u skipped", counts.skipped);
     cr_assert_gt(counts.accepted, n / 20, "%u accepted", counts.accepted);
     cr_assert_gt(counts.refused, n / 20, "%u refused", counts.refused);
+    cr_assert_gt(counts.steady, n / 50, "%u steady", counts.steady);
+    printf("generated programs: %u accepted, %u refused, %u steady loops, %u "
+           "not in the language\n",
+           counts.accepted, counts.refused, counts.steady, counts.skipped);
 }
 
 static void agrees_on(const char *path, const int64_t *values)

@@ -137,6 +137,17 @@ static void note_arrive(Build *b, const Op *op)
     s->tensor->source_ctas = sync ? sync->source_ctas : 1;
 }
 
+/* What the barrier's Awaits leave outstanding. */
+static void note_await(Build *b, const Op *op)
+{
+    Seen *s = op->n_operands && op->operands[0].kind == OPND_access
+                  ? seen_of(b, op->operands[0].u.access->base)
+                  : NULL;
+    int64_t n = op_attr_int(op, "n", 0);
+    if (s && n > s->tensor->most_left)
+        s->tensor->most_left = n;
+}
+
 static bool is_par_loop(const Op *op)
 {
     return op->code == OP_ctl_for &&
@@ -154,6 +165,8 @@ static bool first_walk(Op *op, void *user)
         give_up(b, op, "a par loop of the host is not decided");
     if (op->code == OP_par_arrive)
         note_arrive(b, op);
+    if (op->code == OP_par_await)
+        note_await(b, op);
     OpAccessVec accesses = { 0 };
     op_accesses(b->p->m, op, b->p->arena, &accesses);
     for (size_t i = 0; i < accesses.len; i++)

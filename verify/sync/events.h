@@ -40,6 +40,7 @@ typedef struct SyncTensor {
     unsigned n_patterns; /* barrier: expressions of its Arrives, and in each */
     const uint32_t *patterns; /* the dimensions that are intervals, as bits */
     int64_t source_ctas;      /* barrier: Arrives that complete one element */
+    int64_t most_left;        /* barrier: the most that an Await leaves out */
 } SyncTensor;
 
 /* A part of a tensor. */
@@ -136,10 +137,21 @@ typedef struct SyncEvent {
     unsigned barrier; /* tensor of home and targets */
 } SyncEvent;
 
-/* False stops the run. */
+/* A loop at the beginning of a trip. */
+typedef struct SyncTrip {
+    const SyncNode *node;
+    int64_t first, end, trip;
+    uint64_t events; /* made before the loop */
+    void *user;      /* the sink's, NULL at first */
+} SyncTrip;
+
 typedef struct SyncSink SyncSink;
 struct SyncSink {
+    /* False stops the run. */
     bool (*event)(SyncSink *self, const SyncEvent *e);
+    /* Called before each trip of a loop, if not NULL. May raise t->trip, up to
+     * t->end: it takes the trips in between upon itself. */
+    void (*trip)(SyncSink *self, SyncTrip *t);
 };
 
 /* A device function at concrete sizes. vars is indexed by VarId and holds the
@@ -156,6 +168,7 @@ struct SyncRun {
     int64_t **grains;              /* of sync_grains, once they were asked */
     struct SyncNodeSets *sets;     /* by node: threads of each tile */
     uint64_t n_events, max_events; /* the most that a run may make */
+    bool eager; /* look for steady loops where little is to be gained, too */
     /* Why the run stopped other than by its sink: a value that is not known,
      * an overflow, too many events. NULL: it did not. */
     const char *failed;

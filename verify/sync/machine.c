@@ -1,5 +1,5 @@
 /* The state machine: what each event does to cells, records and barriers. */
-#include "verify/sync/machine_impl.h"
+#include "verify/sync/steady.h"
 
 #include <string.h>
 
@@ -567,11 +567,17 @@ static bool on_event(SyncSink *self, const SyncEvent *e)
     }
 }
 
+static void on_trip(SyncSink *self, SyncTrip *t)
+{
+    steady_trip((Machine *)self, t);
+}
+
 SyncMachine *sync_machine_new(Arena *arena, SyncRun *run, int64_t **grains)
 {
     const SyncProgram *p = run->program;
     Machine *m = ARENA_NEW(arena, Machine);
-    m->pub.sink.event = on_event;
+    m->pub.sink = (SyncSink){ on_event, on_trip };
+    run->grains = grains;
     m->arena = arena;
     m->run = run;
     m->grains = grains;
@@ -593,7 +599,7 @@ void sync_machine_touched(const SyncMachine *pub,
     const Machine *m = (const Machine *)pub;
     for (unsigned i = 0; i < m->run->program->n_tensors; i++)
         for (size_t k = 0; k < m->instances[i].cap_sparse; k++)
-            if (m->instances[i].sparse[k].key)
+            if (m->instances[i].sparse[k].touch.how)
                 fn(&m->instances[i].sparse[k].touch, user);
 }
 

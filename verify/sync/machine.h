@@ -62,12 +62,21 @@ typedef struct SyncTouch {
     const SyncNode *reader, *writer; /* the last ones */
 } SyncTouch;
 
+/* A loop with many trips. */
+typedef struct SyncLoop {
+    const SyncNode *node;
+    int64_t trips;
+    int64_t from, period; /* steady from that trip on; period 0: not shown */
+    bool every;           /* all trips were run, at least once */
+} SyncLoop;
+
 typedef struct SyncMachine {
     SyncSink sink; /* its events go here */
     SyncFault fault;
     /* An Await came before an Arrive on its element, in program order: only
      * then can threads wait for each other. */
     bool early;
+    VEC(SyncLoop) loops;
 } SyncMachine;
 
 /* Grains by tensor and dimension for the sizes of the run: rank entries each.

@@ -48,8 +48,6 @@ typedef struct SyncStep {
 
 enum { SYNC_STEPS = 1 << 15, SYNC_MOST_PEND = 256 };
 
-struct Steady;
-
 typedef struct Machine {
     SyncMachine pub;
     Arena *arena;
@@ -70,7 +68,6 @@ typedef struct Machine {
     BarId next_bar;
     SyncStep *steps;
     const SyncEvent *event;
-    struct Steady *steady;
 } Machine;
 
 /* ---- cells.c ------------------------------------------------------------ */
@@ -101,6 +98,9 @@ static inline unsigned tensor_rank(const Machine *m, unsigned tensor)
 /* Does an Arrive on an element, and for some an Await, happen once? */
 bool barrier_is_one_shot(const SyncTensor *t);
 void barrier_open(Machine *m, unsigned tensor);
+/* For so many elements along a ring after the last there are numbers that
+ * nothing has. */
+int64_t barrier_margin(const SyncTensor *t);
 /* Checks the ring of a tensor that has just been opened. False: its guard is
  * too short, by the element *lacking, or smaller than the ring, which stops
  * the run. */

@@ -259,7 +259,7 @@ void record_table_bury(RecordTable *t, BarId bar)
     t->buried.data[bar] = true;
 }
 
-static bool is_buried(const RecordTable *t, BarId bar)
+bool record_table_is_buried(const RecordTable *t, BarId bar)
 {
     return bar < t->buried.len && t->buried.data[bar];
 }
@@ -429,7 +429,7 @@ static void draft_pend(RecordTable *t, Draft *d, unsigned n,
     while (i < d->r.n_pend || k < n) {
         if (k == n || (i < d->r.n_pend && old[i].bar <= targets[k])) {
             k += k < n && old[i].bar == targets[k];
-            if (!is_buried(t, old[i].bar))
+            if (!record_table_is_buried(t, old[i].bar))
                 out[len++] = old[i];
             i++;
         } else {

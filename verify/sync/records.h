@@ -76,6 +76,7 @@ StateId state_intern(RecordTable *t, BarId free_bar, unsigned n_reads,
 bool state_is_freed(const RecordTable *t, StateId id);
 /* Nobody will await this element any more: records forget it in time. */
 void record_table_bury(RecordTable *t, BarId bar);
+bool record_table_is_buried(const RecordTable *t, BarId bar);
 
 /* The threads that have any of these timelines with this flag, but for own
  * signatures. */

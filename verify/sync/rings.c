@@ -11,6 +11,11 @@ bool barrier_is_one_shot(const SyncTensor *t)
            t->mem->barrier == BARRIER_cluster;
 }
 
+int64_t barrier_margin(const SyncTensor *t)
+{
+    return t->value->ring_dim >= 0 ? 2 * t->value->ring_depth : 0;
+}
+
 static int64_t pre_arrived(const SyncTensor *t)
 {
     return t->value->ring_dim >= 0 && t->mem->pre_arrive > 0
@@ -25,6 +30,10 @@ void barrier_open(Machine *m, unsigned tensor)
     in->n_bars = in->n_cells;
     in->bar_base = m->next_bar;
     m->next_bar += (BarId)in->n_bars;
+    if (barrier_margin(t))
+        m->next_bar +=
+            (BarId)(barrier_margin(t) *
+                    instance_stride(m, tensor, (unsigned)t->value->ring_dim));
     in->arrives = ARENA_ARRAY(m->arena, uint32_t, in->n_bars);
     in->awaits = ARENA_ARRAY(m->arena, uint32_t, in->n_bars);
     in->reached = ARENA_ARRAY(m->arena, uint32_t, in->n_bars);

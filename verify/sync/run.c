@@ -301,9 +301,16 @@ static bool run_loop(SyncRun *run, const SyncNode *n)
     int64_t lo = 0, hi = 0;
     if (!eval(run, n->lo, &lo) || !eval(run, n->hi, &hi))
         return false;
+    SyncTrip t = {
+        .node = n, .first = lo, .end = hi, .trip = lo, .events = run->n_events
+    };
     run->known[n->var] = true;
-    for (int64_t i = lo; i < hi; i++) {
-        run->vars[n->var] = i;
+    for (; t.trip < hi; t.trip++) {
+        if (run->sink->trip)
+            run->sink->trip(run->sink, &t);
+        if (t.trip >= hi)
+            break;
+        run->vars[n->var] = t.trip;
         if (++run->n_events > run->max_events)
             return fail(run, "too many statements at these sizes");
         if (!run_list(run, n->body))

@@ -3,12 +3,9 @@
  * then evaluated on that list by interval arithmetic. */
 #include "verify/sync/signature.h"
 
-#include <string.h>
+#include "verify/sync/ranges.h"
 
-typedef struct Range {
-    bool known;
-    int64_t lo, hi; /* inclusive */
-} Range;
+#include <string.h>
 
 typedef enum ItemKind {
     ITEM_range, /* a loop: its variable's range */
@@ -244,83 +241,13 @@ unsigned signatures_length(const Signatures *s)
     return s->length;
 }
 
-/* ---- intervals ---------------------------------------------------------- */
-
-static bool range_of(const Signatures *s, const Affine *e, Range *out);
-
-static int64_t floor_div(int64_t a, int64_t b)
-{
-    return a / b - (a % b < 0);
-}
-
-static bool product_range(const Signatures *s, const Atom *a, Range *out)
-{
-    Range x, y;
-    int64_t at[4];
-    if (a->opaque != OPAQUE_product || !range_of(s, a->lhs, &x) ||
-        !range_of(s, a->rhs, &y) ||
-        __builtin_mul_overflow(x.lo, y.lo, &at[0]) ||
-        __builtin_mul_overflow(x.lo, y.hi, &at[1]) ||
-        __builtin_mul_overflow(x.hi, y.lo, &at[2]) ||
-        __builtin_mul_overflow(x.hi, y.hi, &at[3]))
-        return false;
-    *out = (Range){ true, at[0], at[0] };
-    for (unsigned i = 1; i < 4; i++) {
-        out->lo = at[i] < out->lo ? at[i] : out->lo;
-        out->hi = at[i] > out->hi ? at[i] : out->hi;
-    }
-    return true;
-}
-
-static bool atom_range(const Signatures *s, const Atom *a, Range *out)
-{
-    Range x;
-    if (a->kind == ATOM_var) {
-        *out = s->ranges[a->var];
-        return out->known;
-    }
-    if (a->kind == ATOM_opaque)
-        return product_range(s, a, out);
-    if (!range_of(s, a->arg, &x))
-        return false;
-    int64_t lo = floor_div(x.lo, a->divisor), hi = floor_div(x.hi, a->divisor);
-    if (a->kind == ATOM_floordiv)
-        *out = (Range){ true, lo, hi };
-    else if (lo == hi)
-        *out = (Range){ true, x.lo - lo * a->divisor, x.hi - hi * a->divisor };
-    else
-        *out = (Range){ true, 0, a->divisor - 1 };
-    return true;
-}
-
-static bool range_of(const Signatures *s, const Affine *e, Range *out)
-{
-    *out = (Range){ true, e->constant, e->constant };
-    for (uint32_t i = 0; i < e->n_terms; i++) {
-        Range x;
-        int64_t c = e->terms[i].coef, a, b;
-        if (!atom_range(s, e->terms[i].atom, &x) ||
-            __builtin_mul_overflow(c, c < 0 ? x.hi : x.lo, &a) ||
-            __builtin_mul_overflow(c, c < 0 ? x.lo : x.hi, &b) ||
-            __builtin_add_overflow(out->lo, a, &out->lo) ||
-            __builtin_add_overflow(out->hi, b, &out->hi))
-            return false;
-    }
-    return true;
-}
+/* ---- tasks -------------------------------------------------------------- */
 
 static bool set_range(Signatures *s, const Item *item)
 {
-    Range lo = { true, 0, 0 }, hi;
-    if ((item->task && !range_of(s, item->task, &lo)) ||
-        !range_of(s, item->hi, &hi))
-        return false;
-    s->ranges[item->var] =
-        (Range){ true, lo.lo, hi.hi > lo.lo ? hi.hi - 1 : lo.lo };
-    return true;
+    return range_of_loop(s->ranges, item->task, item->hi,
+                         &s->ranges[item->var]);
 }
-
-/* ---- tasks -------------------------------------------------------------- */
 
 static void set_task(const Signatures *s, const int64_t *task)
 {
@@ -333,8 +260,8 @@ static void set_task(const Signatures *s, const int64_t *task)
 static bool evaluate(const Signatures *s, const Item *item, int64_t *out)
 {
     Range task, rest = { true, 0, 0 };
-    if (!range_of(s, item->task, &task) ||
-        (item->kind != ITEM_value && !range_of(s, item->rest, &rest)))
+    if (!range_of(s->ranges, item->task, &task) ||
+        (item->kind != ITEM_value && !range_of(s->ranges, item->rest, &rest)))
         return false;
     int64_t lo, hi;
     if (__builtin_add_overflow(task.lo, rest.lo, &lo) ||
@@ -380,5 +307,5 @@ int64_t signatures_shift(const Signatures *s, const int64_t *task,
     if (!e)
         return 0;
     set_task(s, task);
-    return range_of(s, e, &r) ? r.lo : 0;
+    return range_of(s->ranges, e, &r) ? r.lo : 0;
 }

@@ -203,6 +203,26 @@ static void find_deadlock(Tasks *t, Arena *arena)
     strbuf_free(&s);
 }
 
+/* A loop is as steady as in the task where it is least. */
+static void note_loops(Tasks *t, const SyncMachine *m)
+{
+    for (size_t i = 0; i < m->loops.len; i++) {
+        const SyncLoop *l = &m->loops.data[i];
+        SyncLoop *have = NULL;
+        for (size_t k = 0; k < t->out->loops.len; k++)
+            if (t->out->loops.data[k].node == l->node)
+                have = &t->out->loops.data[k];
+        if (!have) {
+            VEC_PUSH(t->arena, &t->out->loops, *l);
+            continue;
+        }
+        have->every = have->every || l->every;
+        if (l->from > have->from || !have->period)
+            *have = (SyncLoop){ l->node, l->trips, l->from, l->period,
+                                have->every };
+    }
+}
+
 static bool run_class(Tasks *t, Class *c)
 {
     Arena *arena = arena_new();
@@ -211,6 +231,7 @@ static bool run_class(Tasks *t, Class *c)
     SyncMachine *machine = sync_machine_new(arena, t->run, t->grains);
     bool ran = sync_run_task(t->run, &machine->sink);
     out->fault = machine->fault;
+    note_loops(t, machine);
     if (ran && !t->run->failed && machine->early)
         find_deadlock(t, arena);
     memcpy(out->task, c->task, sizeof out->task);

@@ -21,6 +21,8 @@ typedef struct SyncOutcome {
     /* Deadlock: the statements that wait for each other, in words. */
     const char *cycle;
     uint64_t n_tasks, n_classes, n_events;
+    /* Of loops with many trips, in all tasks that were run: each once. */
+    VEC(SyncLoop) loops;
     Arena *kept; /* of what `fault` refers to: free it last; or NULL */
 } SyncOutcome;
 
