@@ -1,7 +1,9 @@
 #!/bin/sh
 # Programs with one fault are refused with its class, as source and as lowered
 # text: a seeded sample of the mutants that test/mutants/mutants.py makes, at
-# two sizes each. EXO_LONG=1: all of them, at every size.
+# two sizes each; and each kind of fault has mutants on each program that can
+# have it. EXO_LONG=1: all of them, at every size, and those of the kernels that
+# ship.
 set -u
 source=${EXO_SOURCE:-$(dirname "$0")/../..}
 bin=${EXO_BIN:-build/bin}
@@ -11,8 +13,8 @@ sample=--sample=50
 [ "${EXO_LONG:-}" = 1 ] && sample=
 passed=0 failed=0
 
-for level in par async; do
-    python3 "$source/test/mutants/mutants.py" $level --bin="$bin" $sample \
+mutants() {
+    python3 "$source/test/mutants/mutants.py" "$@" --bin="$bin" \
         >"$tmp/out" 2>&1
     status=$?
     cat "$tmp/out"
@@ -23,6 +25,13 @@ for level in par async; do
     *)
         failed=$((failed + 1)) ;;
     esac
+}
+
+for level in par async; do
+    mutants $level --places
+    mutants $level --places --kernels
+    mutants $level $sample
+    [ -n "$sample" ] || mutants $level --kernels
 done
 printf '%s passed, %s failed, 0 skipped\n' "$passed" "$failed"
 [ "$failed" = 0 ]

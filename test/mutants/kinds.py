@@ -1,10 +1,6 @@
-"""What the tables of kinds of lowered mutants share: bases, sizes at which a
-mutant is wrong, a row."""
-from bases import BASES, Base, gemm
+"""What the tables of kinds share: the sizes at which a mutant is wrong, and a
+row of the lowered ones."""
 from edits import all_of, replace
-
-GEMM = Base("gemm_sm90_bf16", 4, gemm(256, 256, 64), kernel=True)
-ALL = BASES + [GEMM]
 
 
 def always(base, trips, tasks):
@@ -17,6 +13,18 @@ def never(base, trips, tasks):
 
 def from_two(base, trips, tasks):
     return trips >= 2
+
+
+def from_one(base, trips, tasks):
+    return trips >= 1
+
+
+def past_depth(base, trips, tasks):
+    return trips > base.depth
+
+
+def only_one(base, trips, tasks):
+    return trips == 1
 
 
 def late(base, trips, tasks):
@@ -40,13 +48,21 @@ def off_period(base, trips, tasks):
 
 
 class Kind:
-    def __init__(self, name, edit, codes, wrong=always, only=None, but=()):
+    """fault: that of faults.py, or none; name; edit; codes, of which one is
+    expected; wrong: at which sizes; only, but: bases, otherwise all."""
+
+    def __init__(self, fault, name, edit, codes, wrong=always, only=None,
+                 but=()):
+        self.fault = fault
         self.name = name
-        self.bases = [b for b in ALL if (b.name in only if only else True)
-                      and b.name not in but]
+        self.only, self.but = only, but
         self.edit = edit
         self.codes = set(codes.split())
         self.wrong = wrong
+
+    def concerns(self, base):
+        return (self.only is None or base.like in self.only) \
+            and base.like not in self.but
 
 
 def number(pattern, attribute, *changes):

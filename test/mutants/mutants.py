@@ -3,12 +3,20 @@ right, in a way that real kernels have been wrong. Those that can go wrong must
 be refused with the class of the fault, those that mean the same accepted, and
 whatever the machine model shows wrong must have been refused at that size.
 
-usage: mutants.py par|async [--bin=DIR] [--seed=N] [--sample=N] [--only=TEXT]
+usage: mutants.py par|async [--kernels] [--places] [--bin=DIR] [--seed=N]
+                  [--sample=N] [--only=TEXT] [--base=TEXT]
 
---sample takes that many mutants, by the seed, and of each two sizes; otherwise
-all of it is run. --only takes the kinds whose name has the text. Prints a line
-for each fault of the checks, a table by kind, and the counts. Returns 1 when a
-mutant was missed, refused where it is right, or refused with another class.
+Bases are those with the smallest tiles, or with --kernels the kernels that
+ship. A mutant is checked at the sizes that the checks derive and at those of
+its base, and run; of a kernel at the derived ones, and run where it is
+accepted. --sample takes that many mutants, by the seed, and of each two sizes;
+otherwise all of it is run. --only and --base take the kinds, and the bases,
+whose name has the text. Prints a line for each fault of the checks, a table by
+kind, and the counts. Returns 1 when a mutant was missed, refused where it is
+right, or refused with another class.
+
+--places runs nothing: it counts the mutants of each fault of faults.py on each
+base, and fails where a base that can have the fault has no mutant.
 """
 import argparse
 import collections
@@ -16,12 +24,15 @@ import concurrent.futures
 import json
 import os
 import random
+import re
 import subprocess
 import sys
 import tempfile
 
 import async_kinds
+import faults
 import par_kinds
+from bases import BASES, KERNELS
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 LIMIT = 120
@@ -69,8 +80,10 @@ class Tools:
             return False if "async, seed" in done.stderr else None
         if path.endswith(".exo"):
             return True
-        right = self.run("exo-run", base.path, *arguments)
-        return results(done.stdout) == results(right.stdout)
+        if sizes not in base.results:
+            right = self.run("exo-run", base.path, *arguments)
+            base.results[sizes] = results(right.stdout)
+        return results(done.stdout) == base.results[sizes]
 
 
 def results(text):
@@ -113,6 +126,9 @@ def judge(mutant, verdict, codes, wrong, where):
 
 
 def try_mutant(mutant, level, tools, chosen, folder, number):
+    """Checks and runs one. What was accepted is run, to find what was missed;
+    refused mutants of the source too, to see how many can be shown. The sizes
+    of a kernel are large: the first with three tasks alone."""
     kind, base = mutant.kind, mutant.base
     path = os.path.join(folder, f"{number}.{level.ending}")
     with open(path, "w", encoding="utf-8") as file:
@@ -124,10 +140,19 @@ def try_mutant(mutant, level, tools, chosen, folder, number):
     mutant.refused = verdict == "refuted"
     if not mutant.faults and codes and set(codes) & level.static:
         return
-    for i in chosen(mutant, len(sizes)):
-        verdict, codes = tools.check(*level.arguments(base, path),
-                                     "--size=" + sizes[i][2])
-        judge(mutant, verdict, codes, wrong[i], sizes[i][2])
+    if base in KERNELS:
+        if verdict != "proved":
+            return
+        picked = [min(2, len(sizes) - 1)]
+    else:
+        picked = chosen(mutant, len(sizes))
+    for i in picked:
+        if base not in KERNELS:
+            verdict, codes = tools.check(*level.arguments(base, path),
+                                         "--size=" + sizes[i][2])
+            judge(mutant, verdict, codes, wrong[i], sizes[i][2])
+        if verdict != "proved" and level.ending == "eir":
+            continue
         right = tools.machine_is_right(path, sizes[i][2], base)
         if right is False:
             mutant.shown = True
@@ -136,17 +161,55 @@ def try_mutant(mutant, level, tools, chosen, folder, number):
                              "the machine model")
 
 
-def all_mutants(level, only):
+def spread(found):
+    """Of places that differ in numbers alone the first and the last: a kernel
+    that ships repeats itself."""
+    alike = collections.OrderedDict()
+    for place, text in found:
+        alike.setdefault(re.sub(r"\d+", "#", place), []).append((place, text))
+    return [m for like in alike.values() for m in like[:1] + like[1:][-1:]]
+
+
+def all_mutants(level, bases, only):
     for kind in level.kinds:
         if only not in kind.name:
             continue
-        found = False
-        for base in kind.bases:
-            for place, text in level.mutants(kind, base):
-                found = True
+        for base in bases:
+            if not kind.concerns(base):
+                continue
+            found = level.mutants(kind, base)
+            if base in KERNELS:
+                found = spread(found)
+            for place, text in found:
                 yield Mutant(kind, base, place, text)
-        if not found:
-            print(f"note: '{kind.name}' finds no place")
+
+
+def count_places(level, table, bases, mutants):
+    """Prints how many mutants each fault has on each base, and returns how many
+    are expected and how many of these are missing. `.`: the base cannot have
+    the fault."""
+    counts = collections.Counter((m.kind.fault, m.base.name) for m in mutants)
+    expected, missing = 0, 0
+    for fault, (words, where) in table.items():
+        print(f"{fault}: {words}")
+        cells = []
+        for base in bases:
+            n = counts[fault, base.name]
+            expected += base.like in where
+            if base.like in where and n == 0:
+                missing += 1
+                cells.append(f"{base.name}=NONE")
+            elif n:
+                cells.append(f"{base.name}={n}")
+        print("    " + " ".join(cells))
+    for kind in level.kinds:
+        if kind.fault and kind.fault not in table:
+            missing += 1
+            print(f"'{kind.name}' is of no known fault: {kind.fault}")
+        if kind not in {m.kind for m in mutants} and bases == BASES:
+            missing += 1
+            print(f"'{kind.name}' finds no place")
+    return expected, missing
 
 
 def print_table(mutants):
@@ -175,11 +238,22 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--sample", type=int)
     parser.add_argument("--only", default="")
+    parser.add_argument("--base", default="")
+    parser.add_argument("--kernels", action="store_true")
+    parser.add_argument("--places", action="store_true")
     options = parser.parse_args()
     tools = Tools(options.bin)
     level = LEVELS[options.level].Level(tools)
     rng = random.Random(options.seed)
-    mutants = list(all_mutants(level, options.only))
+    bases = [base for base in (KERNELS if options.kernels else BASES)
+             if options.base in base.name]
+    mutants = list(all_mutants(level, bases, options.only))
+    if options.places:
+        expected, missing = count_places(
+            level, faults.LEVELS[options.level], bases, mutants)
+        print(f"{len(mutants)} mutants")
+        print(f"{expected - missing} passed, {missing} failed, 0 skipped")
+        return 1 if missing else 0
     if options.sample:
         rng.shuffle(mutants)
         mutants = mutants[: options.sample]

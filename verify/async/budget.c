@@ -32,6 +32,7 @@ typedef struct Budget {
     bool bad;
     int64_t n_warps, n_ctas;
     int64_t regs[MAX_WARPS];    /* after setmaxnreg; 0: as launched */
+    bool asked[MAX_WARPS];      /* setmaxnreg, and no barrier since */
     int64_t threads[NAMED_MAX]; /* of a named barrier; 0: not used */
     Stretch stretches[MAX_OBJECTS];
     unsigned n_stretches;
@@ -217,6 +218,7 @@ static void check_warpgroup(Budget *b, const Op *op, const Here *h)
               h->warps_parted ? ", not all of them" : "");
 }
 
+/* A warpgroup meets between two of its setmaxnreg: PTX asks for it. */
 static void check_setmaxnreg(Budget *b, const Op *op, const Here *h)
 {
     int64_t count = op_attr_int(op, "count", 0);
@@ -225,8 +227,20 @@ static void check_setmaxnreg(Budget *b, const Op *op, const Here *h)
               "the number of registers is a multiple of 8 from 24 to 256, "
               "found %lld",
               (long long)count);
-    for (int64_t w = h->lo; w < h->hi && w < MAX_WARPS; w++)
+    if (h->lo < h->hi && h->lo < MAX_WARPS && b->asked[h->lo])
+        fault(b, op, "R-POOL",
+              "the warpgroup has executed one before and has not met at a "
+              "barrier since");
+    for (int64_t w = h->lo; w < h->hi && w < MAX_WARPS; w++) {
         b->regs[w] = count;
+        b->asked[w] = true;
+    }
+}
+
+static void meet(Budget *b, const Here *h)
+{
+    for (int64_t w = h->lo; w < h->hi && w < MAX_WARPS; w++)
+        b->asked[w] = false;
 }
 
 static void check_named(Budget *b, const Op *op, const Here *h)
@@ -376,6 +390,10 @@ static void visit(Budget *b, const Op *op, const Here *h)
         return;
     case OP_async_barrier_cta_sync:
         check_named(b, op, h);
+        meet(b, h);
+        return;
+    case OP_async_barrier_cluster_wait:
+        meet(b, h);
         return;
     case OP_async_wgmma_mma_async:
         check_shape(b, op);
