@@ -363,7 +363,7 @@ Test(machine, finds_a_copy_by_several_threads)
 /* Counts what an observer sees. */
 typedef struct Counter {
     MachineObserver base;
-    unsigned n[MEV_exit + 1];
+    unsigned n[MEV_KINDS];
 } Counter;
 
 static void count_event(MachineObserver *self, const MachineEvent *e)
@@ -386,8 +386,9 @@ Test(machine, tells_observers)
     cr_assert_eq(c.n[MEV_exit], 2);
     cr_assert_eq(c.n[MEV_role], 2);
     /* full: 5 arrivals and 5 deliveries; empty: 32 arrivals for each of 5;
-     * two warps at the named barrier; the end of 5 copies. */
-    cr_assert_eq(c.n[MEV_release], 5 + 5 + 32 * 5 + 2 + 5);
-    cr_assert_eq(c.n[MEV_acquire], 5 + 5 + 2);
-    cr_assert_eq(c.n[MEV_fence], 1);
+     * each of the ten phases is waited for once; two warps meet. */
+    cr_assert_eq(c.n[MEV_arrive], 5 + 32 * 5);
+    cr_assert_eq(c.n[MEV_deliver], 5);
+    cr_assert_eq(c.n[MEV_pass], 5 + 5);
+    cr_assert_eq(c.n[MEV_meet], 2);
 }

@@ -60,8 +60,6 @@ void effect_finish(Machine *mc, Effect *e)
                         .agent =
                             warp_agent(e->warp, effect_agent(e), e->lanes) };
     machine_emit(mc, &ev);
-    emit_order(mc, MEV_release, e->warp, effect_agent(e), e->lanes, e->op,
-               SYNC_effect, e->warp->cta->rank, (int64_t)e->number, 0);
     Effect *last = mc->effects.data[--mc->effects.len].effect;
     mc->effects.data[e->place].effect = last;
     last->place = e->place;

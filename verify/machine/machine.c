@@ -93,24 +93,6 @@ void machine_emit(Machine *mc, MachineEvent *e)
     }
 }
 
-void emit_order(Machine *mc, MachineEventKind kind, const Warp *w,
-                MachineAgentKind agent, uint32_t lanes, const Op *op,
-                MachineSync sync, unsigned cta, int64_t offset, int64_t phase)
-{
-    if (!(mc->wants >> kind & 1))
-        return;
-    MachineEvent e = { .kind = kind,
-                       .op = op,
-                       .agent = warp_agent(w, agent, lanes),
-                       .sync = sync,
-                       .cta = cta,
-                       .offset = offset,
-                       .phase = phase };
-    if (sync == SYNC_effect)
-        e.effect = (uint64_t)offset;
-    machine_emit(mc, &e);
-}
-
 MachineAgent warp_agent(const Warp *w, MachineAgentKind kind, uint32_t lanes)
 {
     return (MachineAgent){ .kind = kind,

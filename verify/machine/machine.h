@@ -37,9 +37,6 @@ typedef enum MachineEventKind {
     MEV_write,   /* memory: see below */
     MEV_issue,   /* an effect was started: effect */
     MEV_finish,  /* .. and is over */
-    MEV_release, /* what agent did so far is before what follows an .. */
-    MEV_acquire, /* .. acquire of the same object: sync, cta, offset, phase */
-    MEV_fence,   /* op orders agent's generic and async accesses */
     MEV_phase,   /* an mbarrier's phase completed: cta, offset, phase */
     MEV_wait,    /* a warp starts to wait at op */
     MEV_wake,    /* .. and goes on */
@@ -57,18 +54,10 @@ typedef enum MachineEventKind {
     MEV_pass,   /* lanes go on after a wait: they saw this phase complete */
     MEV_meet,   /* a warp comes to named barrier `offset` for `length` threads,
                    in generation `phase` */
-    MEV_step    /* a warp is past an op that synchronises: op, lanes; of a
+    MEV_step,   /* a warp is past an op that synchronises: op, lanes; of a
                    named or the cluster barrier: offset, phase */
+    MEV_KINDS
 } MachineEventKind;
-
-/* What carries order between agents. */
-typedef enum MachineSync {
-    SYNC_none,
-    SYNC_mbarrier, /* cta, offset in shared memory, phase */
-    SYNC_named,    /* cta, offset: its id, phase: its use */
-    SYNC_cluster,  /* phase: its use */
-    SYNC_effect    /* effect: its end, for who waits for its group */
-} MachineSync;
 
 typedef struct MachineEvent {
     MachineEventKind kind;
@@ -90,7 +79,6 @@ typedef struct MachineEvent {
                      means; MACHINE_NO_TURN without one */
     int64_t bar; /* write by a load: offset of the mbarrier that counts it */
     uint64_t effect;
-    MachineSync sync; /* release, acquire */
     const char *why;  /* role: its name */
     void *warp;       /* op: for machine_eval */
 } MachineEvent;

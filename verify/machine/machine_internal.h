@@ -301,10 +301,6 @@ bool machine_fail(Machine *mc, const Warp *w, uint32_t lanes, const Op *op,
 /* The code of a fault as whoever runs the machine wants it. */
 const char *machine_class(const Machine *mc, const Op *op, const char *code);
 void machine_emit(Machine *mc, MachineEvent *e);
-/* A release or acquire of a sync object by an agent of w. */
-void emit_order(Machine *mc, MachineEventKind kind, const Warp *w,
-                MachineAgentKind agent, uint32_t lanes, const Op *op,
-                MachineSync sync, unsigned cta, int64_t offset, int64_t phase);
 MachineAgent warp_agent(const Warp *w, MachineAgentKind kind, uint32_t lanes);
 /* Bytes [at, at + n) of cta's shared memory, which belong to obj, were touched
  * by an engine. */

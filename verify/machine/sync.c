@@ -91,8 +91,6 @@ bool mbar_arrive(Machine *mc, const Warp *w, uint32_t lanes, const Op *op,
     mbar_event(mc, w, MEV_arrive, lanes, op, cta, offset, 1, turn);
     if (!b->pending)
         return fail_arrivals(mc, w, op, cta, b);
-    emit_order(mc, MEV_release, w, AGENT_warp, lanes, op, SYNC_mbarrier,
-               cta->rank, offset, b->phase);
     b->pending--;
     mbar_settle(mc, w, op, cta, offset, b);
     return true;
@@ -112,9 +110,6 @@ bool mbar_bytes(Machine *mc, const Warp *w, uint32_t lanes, const Op *op,
                             "the bytes that an mbarrier of cta %u waits for "
                             "leave the hardware's range of 2^20 - 1",
                             cta->rank);
-    if (bytes < 0)
-        emit_order(mc, MEV_release, w, AGENT_copy, ALL_LANES, op, SYNC_mbarrier,
-                   cta->rank, offset, b->phase);
     if (bytes < 0)
         mbar_settle(mc, w, op, cta, offset, b);
     return true;
@@ -178,8 +173,6 @@ static void pass_event(Warp *w, const Op *op, uint32_t lanes, int64_t offset,
                        .turn = turn,
                        .agent = warp_agent(w, AGENT_warp, lanes) };
     machine_emit(w->machine, &e);
-    emit_order(w->machine, MEV_acquire, w, AGENT_warp, lanes, op, SYNC_mbarrier,
-               w->cta->rank, offset, e.phase);
 }
 
 /* The object that a lane waits for, or NULL after a diagnostic. */
@@ -291,8 +284,6 @@ static void step_event(Warp *w, const Op *op, int64_t id, uint64_t phase)
 
 static Step pass_named(Warp *w, const Op *op, int64_t id, uint64_t use)
 {
-    emit_order(w->machine, MEV_acquire, w, AGENT_warp, ALL_LANES, op,
-               SYNC_named, w->cta->rank, id, (int64_t)use);
     step_event(w, op, id, use);
     return STEP_next;
 }
@@ -332,8 +323,6 @@ static Step exec_named(Warp *w, const Op *op)
                        .phase = (int64_t)b->generation,
                        .agent = warp_agent(w, AGENT_warp, ALL_LANES) };
     machine_emit(w->machine, &e);
-    emit_order(w->machine, MEV_release, w, AGENT_warp, ALL_LANES, op,
-               SYNC_named, w->cta->rank, id, (int64_t)b->generation);
     if (b->arrived == threads) {
         b->arrived = 0;
         return pass_named(w, op, id, b->generation++);
@@ -357,8 +346,6 @@ static Step exec_cluster_arrive(Warp *w, const Op *op)
     w->cluster_arrived = true;
     w->cluster_phase = w->cluster->phase;
     w->cluster->arrived++;
-    emit_order(w->machine, MEV_release, w, AGENT_warp, ALL_LANES, op,
-               SYNC_cluster, 0, 0, w->cluster_phase);
     step_event(w, op, 0, (uint64_t)w->cluster_phase);
     return STEP_next;
 }
@@ -381,8 +368,6 @@ static Step exec_cluster_wait(Warp *w, const Op *op)
     cluster_settle(w->cluster);
     if (w->cluster->phase > w->cluster_phase) {
         w->cluster_arrived = false;
-        emit_order(w->machine, MEV_acquire, w, AGENT_warp, ALL_LANES, op,
-                   SYNC_cluster, 0, 0, w->cluster_phase);
         step_event(w, op, 0, (uint64_t)w->cluster_phase);
         return STEP_next;
     }
@@ -548,8 +533,6 @@ Step exec_sync(Warp *w, const Op *op, uint32_t mask)
     case OP_async_fence_mbarrier_init:
     case OP_async_fence_proxy:
         fence(w->cta, w->machine->k, op->code == OP_async_fence_proxy);
-        emit_order(w->machine, MEV_fence, w, AGENT_warp, mask, op, SYNC_none,
-                   w->cta->rank, 0, 0);
         return STEP_next;
     case OP_async_mbarrier_alloc:
     case OP_async_setmaxnreg:
