@@ -409,8 +409,9 @@ static bool build_config_write(Build *b, const AstStmt *s)
         config ? lib_config_field(b->lib, config, s->a->name) : TY_none;
     if (t == TY_none || !scalar_type_is_data(t)) {
         build_error(b, s->a->loc, "name",
-                    "unknown data field '%s.%s' of a "
-                    "configuration",
+                    t == TY_none ? "unknown field '%s.%s' of a configuration"
+                                 : "'%s.%s' is a control field, which callers "
+                                   "set; only data fields are written",
                     config ? config : "..", s->a->name);
         return false;
     }

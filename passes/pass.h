@@ -141,7 +141,8 @@ struct PassManager {
     VEC(PassFinding) findings;
     VEC(PassCounter) counters;
     VEC(PassTime) times;
-    VEC(const char *) fresh_checks; /* ran since the last change */
+    VEC(const char *) fresh_checks;   /* ran since the last change */
+    VEC(const char *) refuted_checks; /* those of them that refuted it */
     unsigned failed;                /* the run that failed, if one did */
 };
 
@@ -150,6 +151,9 @@ struct PassManager {
  * module: *m is then the module before that pass, pm->failed its number. A
  * check that refutes in its own right does not stop the pipeline. */
 bool pipeline_run(PassManager *pm, const Pipeline *p, Module **m);
+
+/* Did this check refute the module as it stands? */
+bool pass_has_refuted(const PassManager *pm, const char *check);
 
 /* Removes derived.* attributes everywhere. */
 void module_drop_derived(Module *m);

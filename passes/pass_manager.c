@@ -370,12 +370,22 @@ static const PassCheck *check_of(const PassManager *pm, const char *name)
     return NULL;
 }
 
-static bool is_fresh(const PassManager *pm, const char *check)
+static bool is_among(const char *const *names, size_t n, const char *check)
 {
-    for (size_t i = 0; i < pm->fresh_checks.len; i++)
-        if (!strcmp(pm->fresh_checks.data[i], check))
+    for (size_t i = 0; i < n; i++)
+        if (!strcmp(names[i], check))
             return true;
     return false;
+}
+
+static bool is_fresh(const PassManager *pm, const char *check)
+{
+    return is_among(pm->fresh_checks.data, pm->fresh_checks.len, check);
+}
+
+bool pass_has_refuted(const PassManager *pm, const char *check)
+{
+    return is_among(pm->refuted_checks.data, pm->refuted_checks.len, check);
 }
 
 /* Runs a check; false when it refuted something or reported an error. */
@@ -396,6 +406,8 @@ static bool run_check(PassManager *pm, const PassRun *run, Module *m)
     bool ok = ctx_error_count(pm->ctx) == errors;
     for (size_t i = first; i < pm->findings.len; i++)
         ok &= pm->findings.data[i].verdict != PASS_refuted;
+    if (!ok)
+        VEC_PUSH(ctx_arena(pm->ctx), &pm->refuted_checks, run->pass->name);
     return ok;
 }
 
@@ -410,8 +422,9 @@ static bool run_required(PassManager *pm, const PassRun *run, Module *m)
         if (!check.pass)
             panic("pass '%s' requires '%s', which is no check", run->pass->name,
                   name);
-        if (check_of(pm, name) && !is_fresh(pm, name) &&
-            !run_check(pm, &check, m))
+        if (pass_has_refuted(pm, name) ||
+            (check_of(pm, name) && !is_fresh(pm, name) &&
+             !run_check(pm, &check, m)))
             return false;
     }
     return true;
@@ -435,7 +448,7 @@ static bool run_pass(PassManager *pm, const PassRun *run, Module **m)
     module_free(ok ? *m : clone);
     if (ok)
         *m = clone;
-    pm->fresh_checks.len = 0;
+    pm->fresh_checks.len = pm->refuted_checks.len = 0;
     return ok;
 }
 

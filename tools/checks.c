@@ -68,7 +68,35 @@ static void run_check_par(PassCtx *pc, Module *m, void *user)
         }
 }
 
-/* At the pass's own sizes; derived ones where it has none. */
+/* Has check-par refuted this procedure as it stands? */
+static bool is_refuted(const PassCtx *pc, const char *proc)
+{
+    const PassManager *pm = pc->manager;
+    if (!pm || !pass_has_refuted(pm, "check-par"))
+        return false;
+    for (size_t i = pm->findings.len; i-- > 0;) {
+        const PassFinding *f = &pm->findings.data[i];
+        if (f->proc && !strcmp(f->check, "check-par") && !strcmp(f->proc, proc))
+            return f->verdict == PASS_refuted;
+    }
+    return false;
+}
+
+static CheckResult sync_check_of(PassCtx *pc, Module *m, Op *proc, unsigned n,
+                                 const SyncSize *sizes)
+{
+    const char *name = op_attr_str(proc, "name", "_");
+    if (is_refuted(pc, name))
+        return (CheckResult){ .check = "sync-check",
+                              .proc = name,
+                              .verdict = VERDICT_not_run,
+                              .reason = "check-par refuted the procedure" };
+    return sync_check(pc->ctx, m, proc, n, sizes);
+}
+
+/* At the pass's own sizes; derived ones where it has none. A procedure that
+ * check-par has refuted is not looked at: the same fault would be reported
+ * twice, and what follows from it. */
 static void run_sync_check(PassCtx *pc, Module *m, void *user)
 {
     unsigned n = pc->run ? pc->run->n_options : 0;
@@ -78,7 +106,7 @@ static void run_sync_check(PassCtx *pc, Module *m, void *user)
             (SyncSize){ pc->run->options[i].key, pc->run->options[i].value.i };
     for (Op *op = m->body->first; op; op = op->next)
         if (is_asked(op, user)) {
-            CheckResult r = sync_check(pc->ctx, m, op, n, sizes);
+            CheckResult r = sync_check_of(pc, m, op, n, sizes);
             report(pc, &r);
         }
 }

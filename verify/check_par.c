@@ -1,7 +1,11 @@
 /* check-par as a whole: the analysis of the device functions, then each group
  * of rules over the procedure. All of them run, so that one run shows every
- * fault. */
+ * fault. Where there is none, what lowering alone would refuse is reported. */
 #include "verify/check_par_internal.h"
+
+#include "passes/lower/lower.h"
+
+#include <string.h>
 
 Diag *pc_error(ParCheck *c, const Op *at, const char *code, const char *fmt,
                ...)
@@ -74,6 +78,30 @@ static bool check_generics(Op *op, void *user)
     return true;
 }
 
+static bool find_device(Op *op, void *user)
+{
+    bool *found = user;
+    *found |= op->code == OP_par_device;
+    return !*found;
+}
+
+/* What only lowering finds out, it is asked: a procedure that passes is one
+ * that is lowered. But registers touched before the wait for their wgmma are
+ * a hazard, which sync-check finds and explains. */
+static bool can_be_lowered(ParCheck *c)
+{
+    bool has_device = false;
+    op_walk(c->proc, find_device, &has_device);
+    CtxMark mark = ctx_mark(c->ctx);
+    if (!has_device || lower_par_to_async_try(c->ctx, c->m, c->proc))
+        return true;
+    for (const Diag *d = ctx_diags_since(c->ctx, mark); d; d = d->next)
+        if (d->severity == SEV_error && strcmp(d->code, "wgmma-register"))
+            return false;
+    ctx_rollback(c->ctx, mark);
+    return true;
+}
+
 CheckResult check_par(Ctx *ctx, Module *m, Op *proc)
 {
     ParCheck c = { .ctx = ctx, .m = m, .proc = proc, .ok = true };
@@ -90,7 +118,7 @@ CheckResult check_par(Ctx *ctx, Module *m, Op *proc)
     check_par_barriers(&c);
     check_par_syncs(&c);
     check_par_solitary(&c);
-    bool ok = c.ok && par_ok(c.pi);
+    bool ok = c.ok && par_ok(c.pi) && can_be_lowered(&c);
     return (CheckResult){ .check = "check-par",
                           .proc = op_attr_str(proc, "name", "_"),
                           .verdict = ok ? VERDICT_proved : VERDICT_refuted,

@@ -30,7 +30,7 @@ const Op *pc_last_use(const Op *alloc);
 
 /* check_par_scope.c: permissions, units, scopes of statements. */
 void check_par_scopes(ParCheck *c);
-/* check_par_memory.c: shapes, rings, packed dimensions, shared memory. */
+/* check_par_memory.c: shapes, rings, packed dimensions. */
 void check_par_memories(ParCheck *c);
 /* check_par_map.c: tensor maps. */
 void check_par_maps(ParCheck *c);

@@ -1,6 +1,5 @@
 /* What an allocation may look like: constant shapes on the device, packed
- * dimensions, managed rings and their guards; and that the shared memory of a
- * CTA is enough. */
+ * dimensions, managed rings and their guards. */
 #include "verify/check_par_internal.h"
 
 /* ---- shapes ------------------------------------------------------------- */
@@ -259,138 +258,6 @@ static bool check_alloc(Op *op, void *user)
     return true;
 }
 
-/* ---- shared memory of a CTA --------------------------------------------- */
-
-typedef struct Budget {
-    ParCheck *c;
-    int64_t persistent;
-    Diag *diag; /* the notes go here */
-} Budget;
-
-/* Bytes in one CTA; a ring has its slots. */
-static int64_t shard_bytes(ParCheck *c, const Op *op, bool *ring)
-{
-    const Value *v = op->results[0];
-    const ParAlloc *a = par_alloc(c->pi, v);
-    if (!a || !a->mem)
-        return 0;
-    bool barrier = a->mem->barrier == BARRIER_mbarrier;
-    if (a->mem->family != MEMF_shared && !barrier)
-        return 0;
-    *ring = v->ring_dim >= 0 || barrier;
-    int64_t bytes = barrier ? 8 : scalar_type_bytes(v->type->elem);
-    for (unsigned i = a->n_dist; i < v->type->rank; i++) {
-        int64_t n = v->ring_depth;
-        if ((int)i != v->ring_dim && !is_const_dim(v, i, &n))
-            return 0;
-        if (n < 0 || n > INT32_MAX || bytes > INT32_MAX)
-            return INT32_MAX;
-        bytes *= n;
-    }
-    return bytes;
-}
-
-static bool is_live_at(const Op *alloc, const Op *at)
-{
-    const Op *last = pc_last_use(alloc);
-    for (const Op *op = alloc; op; op = op->next) {
-        if (op == at)
-            return true;
-        if (op == last)
-            return false;
-    }
-    return false;
-}
-
-static int64_t block_peak(Budget *b, const Block *block);
-
-/* Bytes that are not persistent and live while op is executed. */
-static int64_t live_at(Budget *b, const Op *op)
-{
-    int64_t sum = 0;
-    for (Op *a = op->parent->first; a; a = a->next) {
-        bool ring = false;
-        int64_t bytes =
-            a->code == OP_mem_alloc ? shard_bytes(b->c, a, &ring) : 0;
-        if (bytes && !ring && is_live_at(a, op))
-            sum += bytes;
-        if (a == op)
-            break;
-    }
-    return sum;
-}
-
-static int64_t block_peak(Budget *b, const Block *block)
-{
-    int64_t peak = 0;
-    for (Op *op = block->first; op; op = op->next) {
-        bool has_blocks = op->n_blocks > 0;
-        if (op->code != OP_mem_alloc && !has_blocks)
-            continue;
-        int64_t inner = 0;
-        for (unsigned i = 0; i < op->n_blocks; i++) {
-            int64_t p = block_peak(b, op->blocks[i]);
-            inner = p > inner ? p : inner;
-        }
-        if (!inner && op->code != OP_mem_alloc)
-            continue;
-        int64_t here = inner + live_at(b, op);
-        peak = here > peak ? here : peak;
-    }
-    return peak;
-}
-
-static bool add_persistent(Op *op, void *user)
-{
-    Budget *b = user;
-    bool ring = false;
-    if (op->code == OP_mem_alloc) {
-        int64_t bytes = shard_bytes(b->c, op, &ring);
-        b->persistent += ring ? bytes : 0;
-    }
-    return true;
-}
-
-static bool note_buffer(Op *op, void *user)
-{
-    Budget *b = user;
-    bool ring = false;
-    int64_t bytes = op->code == OP_mem_alloc ? shard_bytes(b->c, op, &ring) : 0;
-    if (!bytes)
-        return true;
-    const Value *v = op->results[0];
-    if (v->ring_dim >= 0)
-        diag_note(b->c->ctx, b->diag, op->loc,
-                  "%s: %lld bytes, %lld slots of "
-                  "a ring",
-                  par_text_value(v), (long long)bytes,
-                  (long long)v->ring_depth);
-    else
-        diag_note(b->c->ctx, b->diag, op->loc, "%s: %lld bytes",
-                  par_text_value(v), (long long)bytes);
-    return true;
-}
-
-/* The least a layout can need: rings and mbarriers all the time, others while
- * they are used. */
-static bool check_budget(Op *op, void *user)
-{
-    if (op->code != OP_par_device)
-        return true;
-    Budget b = { .c = user };
-    op_walk(op, add_persistent, &b);
-    int64_t need = b.persistent + block_peak(&b, op->blocks[0]);
-    if (need <= SHARED_MEMORY_LIMIT)
-        return false;
-    b.diag = pc_error(b.c, op, "shared-memory",
-                      "shared memory of a CTA: "
-                      "%lld bytes needed, at most %d there are",
-                      (long long)need, SHARED_MEMORY_LIMIT);
-    diag_fix(b.c->ctx, b.diag, "lower a ring's depth or stage less at a time");
-    op_walk(op, note_buffer, &b);
-    return false;
-}
-
 /* Memories are known; a grid constant is copied into a kernel's parameters. */
 static void check_params(ParCheck *c)
 {
@@ -407,5 +274,4 @@ void check_par_memories(ParCheck *c)
 {
     check_params(c);
     op_walk(c->proc, check_alloc, c);
-    op_walk(c->proc, check_budget, c);
 }

@@ -253,51 +253,6 @@ static void check_split(ParCheck *c, const Op *op)
         check_fence_second(&s);
 }
 
-/* ---- named barriers ----------------------------------------------------- */
-
-/* Fences by parts of a CTA, each set of warps with a barrier of its own. */
-typedef struct NamedBarriers {
-    ParCheck *c;
-    VEC(ThreadSet) seen;
-    int64_t total;
-} NamedBarriers;
-
-static bool same_warps(const ThreadSet *a, const ThreadSet *b)
-{
-    return a->cover_lo == b->cover_lo && a->cover_hi == b->cover_hi &&
-           a->n_warps == b->n_warps;
-}
-
-static bool count_named(Op *op, void *user)
-{
-    NamedBarriers *n = user;
-    const ThreadSet *t =
-        op->code == OP_par_fence ? par_threads(n->c->pi, op) : NULL;
-    if (!t || (t->kind != THREADS_warps && t->kind != THREADS_warpgroup) ||
-        !strcmp(op_attr_str(op, "first", ""), "wgmma_fence_1"))
-        return true;
-    for (size_t i = 0; i < n->seen.len; i++)
-        if (same_warps(&n->seen.data[i], t))
-            return true;
-    VEC_PUSH(n->c->m->arena, &n->seen, *t);
-    n->total += (t->cover_hi - t->cover_lo) / t->n_warps;
-    return true;
-}
-
-static bool check_named(Op *op, void *user)
-{
-    if (op->code != OP_par_device)
-        return true;
-    NamedBarriers n = { .c = user };
-    op_walk(op, count_named, &n);
-    if (n.total > NAMED_BARRIERS - 1)
-        pc_error(n.c, op, "fence",
-                 "Fences by parts of a CTA need %lld named "
-                 "barriers, at most %d there are",
-                 (long long)n.total, NAMED_BARRIERS - 1);
-    return false;
-}
-
 static bool check_op(Op *op, void *user)
 {
     ParCheck *c = user;
@@ -313,5 +268,4 @@ static bool check_op(Op *op, void *user)
 void check_par_syncs(ParCheck *c)
 {
     op_walk(c->proc, check_op, c);
-    op_walk(c->proc, check_named, c);
 }

@@ -129,6 +129,7 @@ CheckResult check_seq(Ctx *ctx, Module *m, Op *proc, Prover *prover)
     };
     op_walk(proc, check_circle, &c);
     check_seq_types(&c);
+    check_seq_configs(&c);
     check_seq_bounds(&c, proc, &(BoundsScope){ 0 });
     op_walk(proc, check_calls, &c);
     return (CheckResult){

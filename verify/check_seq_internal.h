@@ -43,6 +43,9 @@ typedef struct BoundsScope {
 } BoundsScope;
 void check_seq_bounds(SeqCheck *c, Op *op, const BoundsScope *s);
 
+/* check_seq_config.c: every write of configuration state. */
+void check_seq_configs(SeqCheck *c);
+
 /* check_seq_call.c: one par.instr or ctl.call. */
 void check_seq_call(SeqCheck *c, Op *op);
 

@@ -530,7 +530,7 @@ static void lower_proc(Lower *L, Op *proc)
         host_outline(L, proc);
 }
 
-static bool lower_module(Ctx *ctx, Module *m, const char *inject)
+static Lower *lower_begin(Ctx *ctx, Module *m, const char *inject)
 {
     Lower *L = ARENA_NEW(m->arena, Lower);
 #ifdef EXO_INJECT
@@ -541,6 +541,12 @@ static bool lower_module(Ctx *ctx, Module *m, const char *inject)
     L->ctx = ctx;
     L->m = m;
     L->scratch = arena_new();
+    return L;
+}
+
+static bool lower_module(Ctx *ctx, Module *m, const char *inject)
+{
+    Lower *L = lower_begin(ctx, m, inject);
     unsigned errors = ctx_error_count(ctx);
     L->pi = par_analyze(ctx, m, NULL);
     if (!par_ok(L->pi))
@@ -560,6 +566,31 @@ static bool lower_module(Ctx *ctx, Module *m, const char *inject)
 bool lower_par_to_async(Ctx *ctx, Module *m)
 {
     return lower_module(ctx, m, "");
+}
+
+static Op *same_op(const Module *m, const Op *op, Module *clone)
+{
+    Op *at = clone->body->first;
+    for (const Op *o = m->body->first; o != op; o = o->next)
+        at = at->next;
+    return at;
+}
+
+bool lower_par_to_async_try(Ctx *ctx, const Module *m, const Op *proc)
+{
+    Module *clone = module_clone(m);
+    Op *at = same_op(m, proc, clone);
+    Lower *L = lower_begin(ctx, clone, "");
+    CtxMark mark = ctx_mark(ctx);
+    L->pi = par_analyze(ctx, clone, at);
+    if (!par_ok(L->pi))
+        panic("lower_par_to_async_try: the analysis finds a fault");
+    ctx_rollback(ctx, mark);
+    lower_proc(L, at);
+    bool ok = !L->failed;
+    arena_free(L->scratch);
+    module_free(clone);
+    return ok;
 }
 
 #ifdef EXO_INJECT

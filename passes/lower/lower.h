@@ -21,6 +21,10 @@ struct Prover;
  * is then not to be used. */
 bool lower_par_to_async(Ctx *ctx, Module *m);
 
+/* Reports what lowering this procedure of m would report; m stays as it is.
+ * False after an error. For check-par, once the analysis has found nothing. */
+bool lower_par_to_async_try(Ctx *ctx, const Module *m, const Op *proc);
+
 /* A build for testing check-async can break one rule of the lowering by name;
  * in every other build nothing is broken. */
 #ifdef EXO_INJECT

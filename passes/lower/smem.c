@@ -154,9 +154,10 @@ bool smem_layout(Lower *L)
     if (end <= SHARED_MEMORY_LIMIT)
         return true;
     Diag *d = lower_error(L, L->dev->op->loc, "shared-memory",
-                          "the device function needs %lld bytes of shared "
-                          "memory, but a CTA has %lld",
-                          (long long)end, (long long)SHARED_MEMORY_LIMIT);
+                          "shared memory of a CTA: %lld bytes needed, at "
+                          "most %d there are",
+                          (long long)end, SHARED_MEMORY_LIMIT);
+    diag_fix(L->ctx, d, "lower a ring's depth or stage less at a time");
     table_notes(L, d);
     return false;
 }

@@ -205,9 +205,10 @@ static bool assign_named(Op *op, void *user)
     VEC_PUSH(L->scratch, &L->named, made);
     if (next + (t->cover_hi - t->cover_lo) / t->n_warps > NAMED_BARRIERS)
         lower_error(L, op->loc, "named-barrier",
-                    "this Fence would need more than the 15 named barriers "
-                    "that a CTA has beside barrier 0");
-    return true;
+                    "this Fence would need more than the %d named barriers "
+                    "that a CTA has beside barrier 0",
+                    NAMED_BARRIERS - 1);
+    return !L->failed;
 }
 
 bool sync_prepare(Lower *L)
