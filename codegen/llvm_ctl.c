@@ -10,6 +10,7 @@
 #include "codegen/llvm_emit.h"
 
 #include "ir/eir.h"
+#include "ir/task_order.h"
 
 #include <string.h>
 
@@ -235,18 +236,50 @@ static LLVMValueRef in_clusters(Emit *e, const char *name)
     return n == 1 ? v : LLVMBuildUDiv(e->b, v, emit_i32(e, n), "");
 }
 
-/* Binds the task variables to their values for task number i: last variable
- * fastest, each counted from its lo. */
+/* Splits number n by d: the rest, and the quotient in *n. */
+static LLVMValueRef split_number(Emit *e, LLVMValueRef *n, LLVMValueRef d)
+{
+    LLVMValueRef rest = LLVMBuildURem(e->b, *n, d, "");
+    *n = LLVMBuildUDiv(e->b, *n, d, "");
+    return rest;
+}
+
+/* The last two coordinates of task number *i, in bands of the former
+ * (ir/task_order.h); *i becomes the number in the dimensions before them. */
+static void group_coordinates(Emit *e, int64_t group, bool outermost,
+                              LLVMValueRef *i, LLVMValueRef rows,
+                              LLVMValueRef columns, LLVMValueRef *at)
+{
+    LLVMValueRef plane = *i, height = emit_i32(e, group);
+    if (!outermost)
+        plane = split_number(e, i, LLVMBuildMul(e->b, rows, columns, ""));
+    LLVMValueRef band_tasks = LLVMBuildMul(e->b, columns, height, "");
+    LLVMValueRef in_band = split_number(e, &plane, band_tasks);
+    LLVMValueRef first = LLVMBuildMul(e->b, plane, height, "");
+    LLVMTypeRef type = e->i32;
+    LLVMValueRef least[2] = { LLVMBuildSub(e->b, rows, first, ""), height };
+    height = emit_intrinsic(e, "llvm.umin", 1, &type, 2, least);
+    at[0] = LLVMBuildAdd(e->b, first, split_number(e, &in_band, height), "");
+    at[1] = in_band;
+}
+
+/* Binds the task variables to their values for task number i, each counted
+ * from its lo. */
 static void bind_task(Emit *e, const Op *op, unsigned rank, LLVMValueRef i,
                       LLVMValueRef *lo, LLVMValueRef *extent)
 {
-    for (unsigned d = rank; d-- > 0;) {
-        LLVMValueRef at = i;
-        if (d > 0) {
-            at = LLVMBuildURem(e->b, i, extent[d], "");
-            i = LLVMBuildUDiv(e->b, i, extent[d], "");
-        }
-        at = LLVMBuildAdd(e->b, at, lo[d], "");
+    LLVMValueRef coordinate[MAX_TASK_LOOPS];
+    int64_t group = op_attr_int(op, "group", 0);
+    unsigned left = rank;
+    if (group) {
+        left -= 2;
+        group_coordinates(e, group, left == 0, &i, extent[left],
+                          extent[left + 1], &coordinate[left]);
+    }
+    for (unsigned d = left; d-- > 0;)
+        coordinate[d] = d > 0 ? split_number(e, &i, extent[d]) : i;
+    for (unsigned d = 0; d < rank; d++) {
+        LLVMValueRef at = LLVMBuildAdd(e->b, coordinate[d], lo[d], "");
         Range range = { index_range(e, op->operands[2 * d].u.index).lo,
                         index_range(e, op->operands[2 * d + 1].u.index).hi -
                             1 };
@@ -261,13 +294,15 @@ bool emit_tasks(Emit *e, Op *op)
     unsigned rank = (unsigned)op_attr_int(op, "rank", 0);
     const Block *b = op->blocks[0];
     EmitValue init, next;
-    if (rank == 0 || rank > 8 || 2 * rank > op->n_operands || b->n_args < rank)
+    if (rank == 0 || rank > MAX_TASK_LOOPS || 2 * rank > op->n_operands ||
+        b->n_args < rank)
         return emit_error(e, op,
-                          "must have 1 to 8 task variables, each with "
-                          "its bounds");
+                          "must have 1 to %d task variables, each with "
+                          "its bounds",
+                          MAX_TASK_LOOPS);
     if (!flatten(e, op, 2 * rank, op->n_operands - 2 * rank, &init))
         return false;
-    LLVMValueRef lo[8], extent[8], total = NULL;
+    LLVMValueRef lo[MAX_TASK_LOOPS], extent[MAX_TASK_LOOPS], total = NULL;
     for (unsigned d = 0; d < rank; d++) {
         const Affine *from = op->operands[2 * d].u.index;
         const Affine *to = op->operands[2 * d + 1].u.index;

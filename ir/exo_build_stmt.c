@@ -30,7 +30,7 @@ static const struct {
 } loop_modes[] = {
     { "seq", NULL, "pragma_unroll" },
     { "par", "par", NULL },
-    { "cuda_tasks", "tasks", NULL },
+    { "cuda_tasks", "tasks", "group" },
     { "cuda_threads", "threads", "unit" },
 };
 enum { N_LOOP_MODES = sizeof loop_modes / sizeof *loop_modes };
@@ -38,7 +38,7 @@ enum { N_LOOP_MODES = sizeof loop_modes / sizeof *loop_modes };
 /* A loop's header, its k-th when it is a nest. */
 typedef struct LoopHeader {
     unsigned mode;
-    const AstExpr *lo, *hi, *unit, *unroll;
+    const AstExpr *lo, *hi, *unit, *unroll, *group;
 } LoopHeader;
 
 static int find_mode(Build *b, const AstStmt *s)
@@ -65,6 +65,8 @@ static bool loop_keyword(Build *b, const AstExpr *kw, LoopHeader *h)
     }
     if (strcmp(known, "unit") == 0)
         h->unit = kw->args[0];
+    else if (strcmp(known, "group") == 0)
+        h->group = kw->args[0];
     else
         h->unroll = kw->args[0];
     return true;
@@ -107,10 +109,41 @@ static bool loop_header(Build *b, const AstStmt *s, unsigned k, LoopHeader *h)
     return false;
 }
 
+static bool loop_unroll(Build *b, Op *op, const AstExpr *unroll)
+{
+    Param p;
+    if (!build_const(b, unroll, &p))
+        return false;
+    if (p.kind == PARAM_none)
+        return true;
+    if (p.kind != PARAM_int || p.i < 0) {
+        build_error(b, unroll->loc, "loop",
+                    "pragma_unroll expects None, 0 "
+                    "or a positive int");
+        return false;
+    }
+    op_set_param(b->m, op, "pragma_unroll", &p);
+    return true;
+}
+
+static bool loop_group(Build *b, Op *op, const AstExpr *group)
+{
+    Param p;
+    if (!build_const(b, group, &p))
+        return false;
+    if (p.kind != PARAM_int || p.i < 1 || p.i > INT32_MAX) {
+        build_error(b, group->loc, "loop",
+                    "group expects a positive int of 32 bits: how many "
+                    "iterations are visited together");
+        return false;
+    }
+    op_set_param(b->m, op, "group", &p);
+    return true;
+}
+
 static bool loop_attrs(Build *b, Op *op, const LoopHeader *h)
 {
     const char *mode = loop_modes[h->mode].mode;
-    Param p;
     if (mode)
         op_set_str(b->m, op, "mode", mode);
     if (mode && strcmp(mode, "threads") == 0) {
@@ -123,20 +156,8 @@ static bool loop_attrs(Build *b, Op *op, const LoopHeader *h)
         op_set_attr(b->m, op,
                     (Attr){ .key = "unit", .kind = ATTR_unit, .unit = u });
     }
-    if (!h->unroll)
-        return true;
-    if (!build_const(b, h->unroll, &p))
-        return false;
-    if (p.kind == PARAM_none)
-        return true;
-    if (p.kind != PARAM_int || p.i < 0) {
-        build_error(b, h->unroll->loc, "loop",
-                    "pragma_unroll expects None, 0 "
-                    "or a positive int");
-        return false;
-    }
-    op_set_param(b->m, op, "pragma_unroll", &p);
-    return true;
+    return (!h->unroll || loop_unroll(b, op, h->unroll)) &&
+           (!h->group || loop_group(b, op, h->group));
 }
 
 /* One loop; its body is built by the caller in op->blocks[0]. */

@@ -239,6 +239,9 @@ static void print_for(ExoPrinter *p, const Op *op)
     }
     if (unroll && unroll->kind == PARAM_int)
         strbuf_addf(&p->line, ", pragma_unroll=%lld", (long long)unroll->i);
+    if (op_attr(op, "group"))
+        strbuf_addf(&p->line, ", group=%lld",
+                    (long long)op_attr_int(op, "group", 1));
     strbuf_add(&p->line, "):");
     StrBuf range = p->line;
     p->line = head;

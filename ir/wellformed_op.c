@@ -1,5 +1,6 @@
 /* The rules of single ops beyond their rows: types, ranks, blocks, callees. */
 #include "ir/eir_types.h"
+#include "ir/task_order.h"
 #include "ir/wellformed_internal.h"
 
 #include <string.h>
@@ -174,6 +175,21 @@ static bool loop_ok(Wellformed *w, unsigned n_vars)
     return true;
 }
 
+/* `group`: absent, or how many of a task loop's iterations come together. */
+static bool group_ok(Wellformed *w, bool allowed)
+{
+    const Op *op = w->op;
+    if (!op_attr(op, "group"))
+        return true;
+    int64_t g = op_attr_int(op, "group", 0);
+    if (!allowed)
+        return wf_fault(w, "has a group, which only a task loop around "
+                           "another may have");
+    return (g >= 1 && g <= INT32_MAX) ||
+           wf_fault(w, "has group %lld, expected 1 to 2147483647",
+                    (long long)g);
+}
+
 static bool for_ok(Wellformed *w)
 {
     static const char *const modes[] = { "seq", "par", "tasks", "threads" };
@@ -189,20 +205,20 @@ static bool for_ok(Wellformed *w)
     if (!strcmp(mode, "threads") != (unit && unit->kind == ATTR_unit))
         return wf_fault(w, unit ? "has a unit, but its mode is not threads"
                                 : "has mode threads, so it is to have a unit");
-    return loop_ok(w, 1);
+    return group_ok(w, !strcmp(mode, "tasks")) && loop_ok(w, 1);
 }
 
 static bool tasks_ok(Wellformed *w)
 {
     const Op *op = w->op;
     int64_t rank = op_attr_int(op, "rank", 0);
-    if (rank < 1 || rank > (int64_t)op->n_operands / 2)
+    if (rank < 1 || rank > MAX_TASK_LOOPS || rank > (int64_t)op->n_operands / 2)
         return wf_fault(w, "has rank %lld and %u operands", (long long)rank,
                         op->n_operands);
     for (unsigned i = 0; i < 2 * (unsigned)rank; i++)
         if (op->operands[i].kind != OPND_index)
             return wf_fault(w, "bound %u is to be an index expression", i + 1);
-    return loop_ok(w, (unsigned)rank);
+    return group_ok(w, rank >= 2) && loop_ok(w, (unsigned)rank);
 }
 
 static bool assert_ok(Wellformed *w)

@@ -1,6 +1,7 @@
 /* The device function itself: its attributes, its warps by name, and the shape
  * of its task loops (docs/checks.md, "Device functions"). */
 #include "ir/limits.h"
+#include "ir/task_order.h"
 #include "passes/analysis/par_internal.h"
 
 #include <ctype.h>
@@ -344,6 +345,24 @@ static bool check_task_iter(ParInfo *pi, Op *loop, Op *const *outer, unsigned n)
     return true;
 }
 
+/* Tasks are grouped in the last two dimensions. */
+static bool check_task_groups(ParInfo *pi, const ParDevice *d)
+{
+    for (unsigned i = 0; i < d->n_tasks; i++) {
+        if (!op_attr(d->tasks[i], "group") || i + 2 == d->n_tasks)
+            continue;
+        Diag *e = par_error(pi, d->tasks[i], "tasks",
+                            "Invalid cuda_tasks: `for %s` has a group, but is "
+                            "not the loop around the innermost task loop",
+                            iter_name(pi, d->tasks[i]));
+        diag_fix(pi->ctx, e,
+                 "a group orders the tasks of two loops: give it to the "
+                 "second cuda_tasks loop from inside");
+        return false;
+    }
+    return true;
+}
+
 static bool read_tasks(ParInfo *pi, Op *op, ParDevice *d)
 {
     unsigned depth = 0;
@@ -357,13 +376,18 @@ static bool read_tasks(ParInfo *pi, Op *op, ParDevice *d)
         Op *loop = only_task_loop(pi, parent, b);
         if (!loop || !check_task_iter(pi, loop, loops, d->n_tasks))
             return false;
+        if (d->n_tasks == MAX_TASK_LOOPS) {
+            par_error(pi, loop, "tasks",
+                      "Invalid cuda_tasks: more than %d loops", MAX_TASK_LOOPS);
+            return false;
+        }
         loops[d->n_tasks++] = loop;
         parent = loop;
         b = loop->blocks[0];
     } while (block_has_tasks(b));
     d->tasks = loops;
     d->body = b;
-    return true;
+    return check_task_groups(pi, d);
 }
 
 /* ---- the whole ---------------------------------------------------------- */

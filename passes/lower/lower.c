@@ -344,6 +344,9 @@ static Op *role_task_loop(Lower *L, Value **rings, unsigned n_rings)
     unsigned n = L->dev->n_tasks;
     Op *tasks = lower_emit(L, OP_async_tasks, 2 * n + n_rings, n_rings, 1);
     op_set_int(L->m, tasks, "rank", n);
+    if (n >= 2 && op_attr(L->dev->tasks[n - 2], "group"))
+        op_set_int(L->m, tasks, "group",
+                   op_attr_int(L->dev->tasks[n - 2], "group", 1));
     Block *b = tasks->blocks[0];
     for (unsigned i = 0; i < n; i++) {
         Op *loop = L->dev->tasks[i];

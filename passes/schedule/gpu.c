@@ -38,8 +38,22 @@ static bool set_unroll(Sched *s, Op *loop, const SchedArg *a)
     return true;
 }
 
+static bool set_group(Sched *s, Op *loop, const SchedArg *a)
+{
+    char *end;
+    long n = strtol(a->s, &end, 10);
+    if (!strcmp(a->s, "None")) {
+        op_remove_attr(loop, "group");
+        return true;
+    }
+    if (*end || n < 1 || n > INT32_MAX)
+        return sched_fail(s, a->loc, "group is None or a positive number");
+    op_set_int(s->m, loop, "group", n);
+    return true;
+}
+
 static bool mode_fields(Sched *s, Op *loop, const SchedArg *unit,
-                        const SchedArg *unroll)
+                        const SchedArg *unroll, const SchedArg *group)
 {
     const char *mode = op_attr_str(loop, "mode", "seq");
     if (unit->given && strcmp(mode, "threads") != 0)
@@ -47,15 +61,20 @@ static bool mode_fields(Sched *s, Op *loop, const SchedArg *unit,
     if (unroll->given && strcmp(mode, "seq") != 0)
         return sched_fail(s, unroll->loc,
                           "a loop of mode %s has no pragma_unroll", mode);
+    if (group->given && strcmp(mode, "tasks") != 0)
+        return sched_fail(s, group->loc, "a loop of mode %s has no group",
+                          mode);
     edit_replace(s->log, loop);
     return (!unit->given || set_unit(s, loop, unit)) &&
-           (!unroll->given || set_unroll(s, loop, unroll));
+           (!unroll->given || set_unroll(s, loop, unroll)) &&
+           (!group->given || set_group(s, loop, group));
 }
 
 static void clear_mode(Op *loop)
 {
     op_remove_attr(loop, "mode");
     op_remove_attr(loop, "unit");
+    op_remove_attr(loop, "group");
 }
 
 bool sched_parallelize_loop(Sched *s, const SchedArg *a)
@@ -92,12 +111,12 @@ bool sched_set_loop_mode(Sched *s, const SchedArg *a)
         unit.given = true;
         unit.s = "cuda_thread";
     }
-    return mode_fields(s, loop, &unit, &a[3]);
+    return mode_fields(s, loop, &unit, &a[3], &a[4]);
 }
 
 bool sched_update_loop_mode(Sched *s, const SchedArg *a)
 {
-    return mode_fields(s, a[0].at.first, &a[1], &a[2]);
+    return mode_fields(s, a[0].at.first, &a[1], &a[2], &a[3]);
 }
 
 /* ---- blocks ------------------------------------------------------------ */

@@ -6,6 +6,8 @@
  * again at the end of the op, as structured code does on the hardware. */
 #include "verify/machine/machine_internal.h"
 
+#include "ir/task_order.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -203,16 +205,18 @@ static bool end_for(Warp *w, Frame *f)
 static bool tasks_next(Warp *w, Frame *f)
 {
     unsigned rank = (unsigned)op_attr_int(f->owner, "rank", 0);
-    int64_t t = f->i;
-    if (t >= f->hi)
+    int64_t lo[MAX_TASK_LOOPS], extent[MAX_TASK_LOOPS], at[MAX_TASK_LOOPS];
+    const Operand *bounds = f->owner->operands;
+    if (f->i >= f->hi)
         return false;
-    for (unsigned d = rank; d-- > 0;) {
-        int64_t lo = 0, hi = 0;
-        warp_index(w, f->owner, f->owner->operands[2 * d].u.index, 0, &lo);
-        warp_index(w, f->owner, f->owner->operands[2 * d + 1].u.index, 0, &hi);
-        w->vars[f->block->args[d].var] = lo + t % (hi - lo);
-        t /= hi - lo;
+    for (unsigned d = 0; d < rank; d++) {
+        warp_index(w, f->owner, bounds[2 * d].u.index, 0, &lo[d]);
+        warp_index(w, f->owner, bounds[2 * d + 1].u.index, 0, &extent[d]);
+        extent[d] -= lo[d];
     }
+    task_order_at(rank, extent, op_attr_int(f->owner, "group", 0), f->i, at);
+    for (unsigned d = 0; d < rank; d++)
+        w->vars[f->block->args[d].var] = lo[d] + at[d];
     return true;
 }
 
