@@ -182,6 +182,9 @@ bool lib_has_instr(const Lib *lib, const char *name);
 int64_t instr_targ_int(const Instr *in, const char *name);
 /* The position of a runtime parameter; panics when absent. */
 unsigned instr_param(const Instr *in, const char *name);
+/* Is the instance lowered to additions or multiplications in another order than
+ * its body's, which may round otherwise? */
+bool instr_reorders(const Instr *in);
 /* The instance of a par.instr or async.instr op. */
 const Instr *op_instr(const Module *m, const Op *op);
 

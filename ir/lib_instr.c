@@ -280,6 +280,11 @@ unsigned instr_param(const Instr *in, const char *name)
     panic("instruction '%s' has no parameter '%s'", in->name, name);
 }
 
+bool instr_reorders(const Instr *in)
+{
+    return in->hook && !strcmp(in->hook, "tile_reduce");
+}
+
 const Instr *op_instr(const Module *m, const Op *op)
 {
     const char *callee = op_attr_str(op, "callee", NULL);

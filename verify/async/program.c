@@ -169,6 +169,8 @@ static bool note_stmt(Op *op, void *user)
     Search *f = user;
     Program *p = f->p;
     Stmt s = { .op = op };
+    const Instr *in = op->code == OP_par_instr ? op_instr(p->m, op) : NULL;
+    p->reorders = p->reorders || (in && instr_reorders(in));
     if (!op->sid)
         return true;
     if (op->code == OP_mem_store || op->code == OP_mem_reduce ||
@@ -276,6 +278,7 @@ static bool counts_values(const OpAccess *a)
 static void add_instance(Program *p, Interp *in, Scope *at, const Stmt *s)
 {
     Instance x = { .sid = s->op->sid, .n = s->n };
+    x.says.loose = x.does.loose = p->reorders;
     if (p->instances.len == MAX_INSTANCES) {
         p->open = "the program has too many statement instances";
         return;

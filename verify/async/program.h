@@ -67,6 +67,8 @@ typedef struct Program {
     Stmt *stmts; /* by sid */
     bool *watched;
     uint32_t n_sids;
+    bool reorders; /* a lowering adds in another order: values are compared
+                      within roundings */
     VEC(Instance) instances;
     KeyTable known;
     uint64_t launch;  /* device functions that ran */

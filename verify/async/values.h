@@ -12,24 +12,29 @@
 #include "verify/tensor.h"
 
 /* A multiset of values, or of values at places: equal ones have equal digests,
- * different ones a chance of 2^-64. */
+ * different ones a chance of 2^-64. A loose one allows for roundings: it has
+ * weighted sums of the values, and hashes of what is not finite alone. */
 typedef struct Digest {
+    bool loose;
     uint64_t sum;
     int64_t n;
+    double total, size; /* loose: of the values, and of what they are at most */
+    double slack;       /* .. and what a few roundings may change */
 } Digest;
 
 /* Gives every element a value of its own. */
 void values_fill(Tensor *t, uint64_t seed);
 /* Adds n elements that lie side by side; bytes NULL: values do not count. With
  * place >= 0 each counts together with its place, from there on. */
-void digest_add(Digest *d, const unsigned char *bytes, unsigned elem_bytes,
-                int64_t n, int64_t place);
+void digest_add(Digest *d, ScalarType t, const unsigned char *bytes, int64_t n,
+                int64_t place);
+bool digest_same(const Digest *a, const Digest *b);
 void digest_join(Digest *d, const Digest *more);
 /* Adds the elements of a window, those of a map that lie inside its tensor;
  * places: storage positions count. */
 void digest_view(Digest *d, const View *v, bool values, bool places);
-/* The first element in which two tensors of one shape differ, or -1. close:
- * within what another order of additions may round differently. */
+/* The first element in which two tensors of one shape differ, or -1. close: by
+ * more than another order of additions may round. */
 int64_t values_differ(const Tensor *a, const Tensor *b, bool close);
 
 #endif

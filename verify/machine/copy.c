@@ -133,7 +133,7 @@ void engine_event(Machine *mc, const Effect *e, const Cta *cta,
                         .length = n,
                         .bytes = cta->smem + at,
                         .object = obj->value,
-                        .elem_bytes = obj->elem_bytes,
+                        .elem = obj->elem,
                         .bar = e->bar_at,
                         .async_proxy = true,
                         .agent =
@@ -332,7 +332,7 @@ static void global_event(Machine *mc, const Effect *e, int64_t at, bool write)
                         .offset = at,
                         .length = 1,
                         .bytes = t->bytes + at * t->elem_bytes,
-                        .elem_bytes = t->elem_bytes,
+                        .elem = t->elem,
                         .bar = e->bar_at,
                         .async_proxy = true,
                         .agent = warp_agent(e->warp, AGENT_copy, e->lanes) };

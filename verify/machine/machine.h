@@ -72,7 +72,7 @@ typedef struct MachineEvent {
     unsigned cta;
     int64_t offset, length;
     const unsigned char *bytes; /* what is there: after a write */
-    unsigned elem_bytes;        /* of each element there */
+    ScalarType elem;            /* of its elements */
     bool async_proxy;
     int64_t phase;
     int64_t turn; /* arrive, expect, target, pass: the phase that the ring

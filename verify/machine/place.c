@@ -261,7 +261,7 @@ void place_event(Warp *w, const Op *op, const Place *p, uint32_t lanes,
                        .bytes = p->tensor ? p->tensor->bytes +
                                                 p->at * p->obj->elem_bytes
                                           : p->cta->smem + p->at,
-                       .elem_bytes = p->obj->elem_bytes,
+                       .elem = p->obj->elem,
                        .agent = warp_agent(w, AGENT_warp, lanes) };
     if (w->machine->stepping) {
         e.effect = w->machine->stepping->number;
