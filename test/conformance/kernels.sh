@@ -65,7 +65,8 @@ for clusters in 1 2; do
         agrees gemv_f32 "$size" $clusters
     done
     for kernel in gemm_sm80_f16 gemm_sm80_bf16 gemm_sm80_tf32 \
-        gemm_sm80_f16_mbarrier gemm_sm80_bf16_mbarrier; do
+        gemm_sm80_f16_mbarrier gemm_sm80_bf16_mbarrier \
+        gemm_sm80_tf32_mbarrier; do
         for size in M=8,N=8,K=8 M=128,N=128,K=64 M=264,N=200,K=200; do
             agrees $kernel "$size" $clusters
         done
