@@ -1,6 +1,7 @@
 # Finds the libraries that are switched on and wraps each in one interface
-# target: exo_dep_llvm, exo_dep_z3, exo_dep_json. A library that is switched on
-# and absent stops the configuration with the package's name.
+# target: exo_dep_llvm, exo_dep_z3, exo_dep_json, exo_dep_edit. A library that is
+# switched on and absent stops the configuration with the package's name, except
+# libedit, which is then left out.
 
 # exo_dep(TARGET, option, Debian package, header, library names, search hints)
 function(exo_dep target option package header names hints)
@@ -29,4 +30,14 @@ if(EXO_WITH_Z3)
 endif()
 if(EXO_WITH_JSON)
   exo_dep(exo_dep_json EXO_WITH_JSON libjansson-dev jansson.h jansson "")
+endif()
+if(EXO_WITH_EDIT)
+  find_path(exo_dep_edit_include histedit.h)
+  find_library(exo_dep_edit_library edit)
+  if(exo_dep_edit_include AND exo_dep_edit_library)
+    exo_dep(exo_dep_edit EXO_WITH_EDIT libedit-dev histedit.h edit "")
+  else()
+    message(STATUS "libedit not found (libedit-dev): plain lines at a terminal")
+    set(EXO_WITH_EDIT OFF)
+  endif()
 endif()

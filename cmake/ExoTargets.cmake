@@ -1,7 +1,7 @@
 # The functions behind CMakeLists.txt: layers, tools, tests, fuzzers, install.
 
 # What every C file of the project is compiled with. Contraction is off because
-# the meaning of a float must not depend on the compiler. The three EXO_WITH_*
+# the meaning of a float must not depend on the compiler. The four EXO_WITH_*
 # are 1 or 0 everywhere; only the layers that may ask do ask.
 # Tests compile with exo_flags alone: Criterion's macros are not pedantic.
 add_library(exo_flags INTERFACE)
@@ -17,7 +17,8 @@ target_compile_definitions(exo_flags INTERFACE
     EXO_VERSION="${PROJECT_VERSION}"
     EXO_WITH_LLVM=$<BOOL:${EXO_WITH_LLVM}>
     EXO_WITH_Z3=$<BOOL:${EXO_WITH_Z3}>
-    EXO_WITH_JSON=$<BOOL:${EXO_WITH_JSON}>)
+    EXO_WITH_JSON=$<BOOL:${EXO_WITH_JSON}>
+    EXO_WITH_EDIT=$<BOOL:${EXO_WITH_EDIT}>)
 target_link_options(exo_flags INTERFACE -Wl,--as-needed)
 
 set(exo_sanitize ${EXO_SANITIZE})
@@ -174,7 +175,7 @@ endfunction()
 # The build's facts for test/lit.cfg.py.
 function(exo_lit_site)
   file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/test/lit)
-  foreach(feature LLVM Z3 JSON)
+  foreach(feature LLVM Z3 JSON EDIT)
     if(EXO_WITH_${feature})
       set(EXO_HAVE_${feature} True)
     else()

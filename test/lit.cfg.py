@@ -5,7 +5,7 @@
 #
 # Tools are found on PATH, with build/bin first; FileCheck, not, count and
 # split-file come from LLVM 19. Features for REQUIRES:
-#   llvm, z3, json   the build has the library
+#   llvm, z3, json, edit   the build has the library
 #   ptxas            an assembler was found, where exo-translate looks for it
 #   gpu              libcuda.so.1 loads and device 0 is a Hopper
 #   long             ./dev test --long

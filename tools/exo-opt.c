@@ -11,6 +11,7 @@
 #include "tools/diag_print.h"
 #include "tools/expected.h"
 #include "tools/input.h"
+#include "tools/interactive.h"
 #include "tools/options.h"
 #include "tools/output.h"
 #include "tools/prover.h"
@@ -181,11 +182,24 @@ static bool print_module(Opt *opt, Module *m)
 
 /* ---- parts of the input -------------------------------------------------- */
 
+/* Steps from standard input; what comes of them goes on only to -o. */
+static bool goes_on(Opt *opt, Module **m, ToolStatus *status)
+{
+    if (!options_has(opt->options, "--interactive"))
+        return true;
+    *status = interactive_run(opt->ctx, opt->options, m);
+    return *status == TOOL_done && options_has(opt->options, "-o");
+}
+
 static ToolStatus run_part(Opt *opt, uint32_t file)
 {
     Module *m =
         input_module(opt->ctx, opt->options, file, opt->is_exo, opt->lib);
     ToolStatus status = TOOL_wrong;
+    if (m && !goes_on(opt, &m, &status)) {
+        module_free(m);
+        m = NULL;
+    }
     if (m) {
         tool_warn(opt->ctx, m, opt->options);
         status = run_passes(opt, &m);

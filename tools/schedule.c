@@ -70,29 +70,45 @@ static void about_step(void *prover, const char *step)
     tool_prover_about(prover, step);
 }
 
+bool tool_schedule_open(Ctx *ctx, const Options *o, ToolSchedule *ts)
+{
+    *ts = (ToolSchedule){ .arena = arena_new() };
+    ts->prover = tool_prover_open(ts->arena, ctx, o);
+    ts->options.prover = tool_prover(ts->prover);
+    ts->options.layer1 = tool_prover_layer1(ts->prover);
+    ts->options.about = about_step;
+    ts->options.user = ts->prover;
+    ts->options.params = read_params(ctx, o, &ts->options.n_params);
+    if (ts->options.params)
+        return true;
+    tool_schedule_close(ts);
+    return false;
+}
+
+void tool_schedule_close(ToolSchedule *ts)
+{
+    tool_prover_close(ts->prover);
+    arena_free(ts->arena);
+}
+
 bool tool_schedule(Ctx *ctx, const Options *o, Module **m)
 {
     const char *path = options_value(o, "--schedule", NULL);
-    if (!path && options_nth(o, "--param", 0))
+    bool params = options_nth(o, "--param", 0);
+    ToolSchedule ts;
+    if (!path && params && !options_has(o, "--interactive")) {
         diag_error(ctx, (Loc){ 0 }, "schedule", "--param goes with --schedule");
-    if (!path)
-        return !options_nth(o, "--param", 0);
-    SchedOptions so = { 0 };
-    so.params = read_params(ctx, o, &so.n_params);
-    uint32_t file = so.params ? ctx_read_source(ctx, path) : 0;
-    if (!file)
         return false;
-    Arena *arena = arena_new();
-    ToolProver *prover = tool_prover_open(arena, ctx, o);
-    so.prover = tool_prover(prover);
-    so.about = about_step;
-    so.user = prover;
-    so.layer1 = tool_prover_layer1(prover);
+    }
+    if (!path)
+        return true;
+    uint32_t file = ctx_read_source(ctx, path);
+    if (!file || !tool_schedule_open(ctx, o, &ts))
+        return false;
     SchedResult result = { 0 };
-    bool ok = schedule_run(ctx, m, file, &so, &result);
+    bool ok = schedule_run(ctx, m, file, &ts.options, &result);
     if (ok && !strcmp(o->tool, "check"))
         report_steps(ctx, &result);
-    tool_prover_close(prover);
-    arena_free(arena);
+    tool_schedule_close(&ts);
     return ok;
 }

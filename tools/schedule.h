@@ -5,7 +5,19 @@
 
 #include "tools/options.h"
 
-#include "ir/ir.h"
+#include "passes/schedule/schedule.h"
+#include "tools/prover.h"
+
+/* What schedules are run with, by the command line. */
+typedef struct ToolSchedule {
+    SchedOptions options;
+    Arena *arena;
+    ToolProver *prover;
+} ToolSchedule;
+
+/* False after a report; else tool_schedule_close is to be called. */
+bool tool_schedule_open(Ctx *ctx, const Options *o, ToolSchedule *ts);
+void tool_schedule_close(ToolSchedule *ts);
 
 /* True, with *m unchanged, when no schedule is given. False after a report. */
 bool tool_schedule(Ctx *ctx, const Options *o, Module **m);

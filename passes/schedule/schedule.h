@@ -125,6 +125,8 @@ const SchedOther *sched_other_find(const char *name); /* or NULL */
 const SchedOp *sched_op_at(unsigned i);               /* NULL past the last */
 /* Every operator with its arguments, before and after, as docs have them. */
 void sched_list_print(StrBuf *out);
+/* The same for one name; false: there is no such. */
+bool sched_op_print(const char *name, StrBuf *out);
 
 /* Reports why the step does not apply; answers false. */
 bool sched_fail(Sched *s, Loc loc, const char *fmt, ...) EXO_PRINTF(3, 4);

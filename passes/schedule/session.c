@@ -313,7 +313,7 @@ static bool run_line(SchedSession *r, Loc loc, const char *line)
     const Diag *d = ctx_diags_since(r->ctx, mark);
     while (d && d->severity != SEV_error)
         d = d->next;
-    if (d)
+    if (d && !r->undo)
         show_before(r, (Diag *)d, text);
     return false;
 }

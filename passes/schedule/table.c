@@ -49,16 +49,34 @@ static void print_sketch(StrBuf *out, const char *head, const char *text)
     strbuf_addf(out, "    %s: %s\n", head, text);
 }
 
+static void print_op(StrBuf *out, const SchedOp *op)
+{
+    strbuf_addf(out, "%s %s\n    %s\n", op->name, op->signature, op->doc);
+    print_sketch(out, "before", op->before);
+    print_sketch(out, "after", op->after);
+}
+
+static void print_other(StrBuf *out, const SchedOther *o)
+{
+    strbuf_addf(out, "    %s: write %s; %s\n", o->name, o->write, o->why);
+}
+
+bool sched_op_print(const char *name, StrBuf *out)
+{
+    const SchedOp *op = sched_op_find(name);
+    const SchedOther *other = sched_other_find(name);
+    if (op)
+        print_op(out, op);
+    else if (other)
+        print_other(out, other);
+    return op || other;
+}
+
 void sched_list_print(StrBuf *out)
 {
-    for (unsigned i = 0; i < N_OPS; i++) {
-        strbuf_addf(out, "%s %s\n    %s\n", ops[i].name, ops[i].signature,
-                    ops[i].doc);
-        print_sketch(out, "before", ops[i].before);
-        print_sketch(out, "after", ops[i].after);
-    }
+    for (unsigned i = 0; i < N_OPS; i++)
+        print_op(out, &ops[i]);
     strbuf_add(out, "\nother names\n");
     for (unsigned i = 0; i < N_OTHERS; i++)
-        strbuf_addf(out, "    %s: write %s; %s\n", others[i].name,
-                    others[i].write, others[i].why);
+        print_other(out, &others[i]);
 }
