@@ -7,8 +7,11 @@
  *     [name =] op CURSOR arg .. key=value
  *     try op ..                    a step that may fail
  *     repeat op ..                 as often as it applies
+ *     when CONDITION: line         a line that depends on parameters
+ *     each NAME in LO..HI: line    a line for each integer, which is $NAME
  *
- * `$P` stands for a parameter's value; `$(lo CURSOR)`, `$(hi CURSOR)` for a
+ * `$P` stands for a parameter's value, `$[EXPR]` for the value of a constant
+ * expression of .exo; `$(lo CURSOR)`, `$(hi CURSOR)` for a
  * loop's bounds and `$(dim CURSOR k)` for an extent of an allocation, in the
  * program as it then is. Arguments are separated by blanks; back-quotes,
  * quotes and brackets hold blanks together. `\` at a line's end continues it.

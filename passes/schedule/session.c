@@ -6,6 +6,7 @@
  * going forward again takes the line anew. */
 #include "passes/schedule/session.h"
 
+#include "ir/exo_build.h"
 #include "ir/wellformed.h"
 #include "passes/schedule/run.h"
 #include "passes/schedule/words.h"
@@ -135,7 +136,48 @@ static bool ask(SchedSession *r, Sched *s, Loc loc, const char *q, StrBuf *out)
                      q);
 }
 
-/* Puts values in place of $P and $(..). */
+/* The value of a constant expression. */
+static bool constant(SchedSession *r, Sched *s, Loc loc, const char *text,
+                     Param *out)
+{
+    Build b;
+    AstExpr *e = exo_syntax_expr(r->ctx, s->arena, loc, text, strlen(text));
+    if (!e)
+        return false;
+    build_init(&b, s->m, s->m->lib, s->arena);
+    return build_const(&b, e, out);
+}
+
+static bool expand(SchedSession *r, Sched *s, Loc loc, const char *line,
+                   StrBuf *out);
+
+/* What `$[EXPR]` stands for. */
+static bool calculate(SchedSession *r, Sched *s, Loc loc, const char *q,
+                      StrBuf *out)
+{
+    StrBuf text = { 0 };
+    Param value;
+    bool ok = expand(r, s, loc, q, &text) &&
+              constant(r, s, loc, strbuf_text(&text), &value);
+    strbuf_free(&text);
+    if (ok)
+        param_print(out, &value);
+    return ok;
+}
+
+/* What stands in the bracket that opens at p; *end is behind it. */
+static const char *bracketed(SchedSession *r, const char *p, const char **end)
+{
+    const char close = *p == '(' ? ')' : ']';
+    size_t n = 0;
+    for (int depth = 0; p[n]; n++)
+        if ((depth += (p[n] == *p) - (p[n] == close)) == 0)
+            break;
+    *end = p + n + (p[n] != 0);
+    return arena_strndup(r->arena, p + 1, n ? n - 1 : 0);
+}
+
+/* Puts values in place of $P, $(..) and $[..]. */
 static bool expand(SchedSession *r, Sched *s, Loc loc, const char *line,
                    StrBuf *out)
 {
@@ -144,15 +186,11 @@ static bool expand(SchedSession *r, Sched *s, Loc loc, const char *line,
             strbuf_addc(out, *p++);
             continue;
         }
-        if (p[1] == '(') {
-            size_t n = 0;
-            for (int depth = 0; p[1 + n]; n++)
-                if ((depth += (p[1 + n] == '(') - (p[1 + n] == ')')) == 0)
-                    break;
-            if (!ask(r, s, loc, arena_strndup(r->arena, p + 2, n ? n - 1 : 0),
-                     out))
+        if (p[1] == '(' || p[1] == '[') {
+            bool question = p[1] == '(';
+            const char *q = bracketed(r, p + 1, &p);
+            if (!(question ? ask : calculate)(r, s, loc, q, out))
                 return false;
-            p += 2 + n;
             continue;
         }
         size_t n = strspn(p + 1, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRS"
@@ -347,6 +385,25 @@ static bool run_include(SchedSession *r, Loc loc, const char *arg)
     return ok;
 }
 
+/* The text with the values that it has in the program as it now is, or NULL. */
+static const char *expanded_now(SchedSession *r, Loc loc, const char *text,
+                                size_t n)
+{
+    if (!memchr(text, '$', n))
+        return arena_strndup(r->arena, text, n);
+    if (!find_proc(r, loc))
+        return NULL;
+    Arena *arena = arena_new();
+    Sched s = open_step(r, loc, arena, *r->m);
+    StrBuf out = { 0 };
+    const char *result = NULL;
+    if (expand(r, &s, loc, arena_strndup(arena, text, n), &out))
+        result = arena_strdup(r->arena, strbuf_text(&out));
+    strbuf_free(&out);
+    arena_free(arena);
+    return result;
+}
+
 static bool run_param(SchedSession *r, Loc loc, const char *arg)
 {
     size_t n = strcspn(arg, " =");
@@ -354,14 +411,91 @@ static bool run_param(SchedSession *r, Loc loc, const char *arg)
     if (!n || *value != '=')
         return run_error(r, loc, "expected param NAME = VALUE");
     value += 1 + strspn(value + 1, " ");
-    SchedParam p = { arena_strndup(r->arena, arg, n),
-                     arena_strdup(r->arena, value) };
+    const char *text = expanded_now(r, loc, value, strlen(value));
+    SchedParam p = { arena_strndup(r->arena, arg, n), text };
     VEC_PUSH(r->arena, &r->params, p);
-    return true;
+    return text != NULL;
+}
+
+/* Where the `: STEP` of `when` and `each` begins, or NULL. */
+static const char *behind_colon(const char *p)
+{
+    char quote = 0;
+    for (int depth = 0; *p; p++) {
+        if (quote)
+            quote = *p == quote ? 0 : quote;
+        else if (*p == '`' || *p == '"')
+            quote = *p;
+        else if (strchr("([{", *p))
+            depth++;
+        else if (strchr(")]}", *p))
+            depth--;
+        else if (*p == ':' && depth == 0)
+            return p;
+    }
+    return NULL;
+}
+
+/* A value that a line's head bears, seen in the program as it now is. */
+static bool head_value(SchedSession *r, Loc loc, const char *text, size_t n,
+                       ParamKind kind, Param *out)
+{
+    const char *expr = expanded_now(r, loc, text, n);
+    if (!expr || !find_proc(r, loc))
+        return false;
+    Arena *arena = arena_new();
+    Sched s = open_step(r, loc, arena, *r->m);
+    bool ok = constant(r, &s, loc, expr, out);
+    if (ok && out->kind != kind)
+        ok =
+            run_error(r, loc, "expected %s, found '%s'",
+                      kind == PARAM_bool ? "a comparison" : "an integer", expr);
+    arena_free(arena);
+    return ok;
+}
+
+static bool run_when(SchedSession *r, Loc loc, const char *arg)
+{
+    const char *colon = behind_colon(arg);
+    Param yes;
+    if (!colon)
+        return run_error(r, loc, "expected when CONDITION: STEP");
+    if (!head_value(r, loc, arg, (size_t)(colon - arg), PARAM_bool, &yes))
+        return false;
+    return !yes.i || run_any(r, loc, colon + 1 + strspn(colon + 1, " "));
+}
+
+static bool run_each(SchedSession *r, Loc loc, const char *arg)
+{
+    const char *colon = behind_colon(arg), *in = strstr(arg, " in ");
+    const char *dots = in ? strstr(in, "..") : NULL;
+    Param lo, hi;
+    if (!colon || !dots || dots > colon)
+        return run_error(r, loc, "expected each NAME in LO..HI: STEP");
+    if (!head_value(r, loc, in + 4, (size_t)(dots - in - 4), PARAM_int, &lo) ||
+        !head_value(r, loc, dots + 2, (size_t)(colon - dots - 2), PARAM_int,
+                    &hi))
+        return false;
+    size_t outer = r->params.len;
+    const char *name = arena_strndup(r->arena, arg, (size_t)(in - arg));
+    bool ok = true;
+    for (int64_t i = lo.i; i < hi.i && ok; i++) {
+        SchedParam p = { name, arena_printf(r->arena, "%lld", (long long)i) };
+        VEC_PUSH(r->arena, &r->params, p);
+        ok = ++r->n_steps <= MAX_STEPS
+                 ? run_any(r, loc, colon + 1 + strspn(colon + 1, " "))
+                 : run_error(r, loc, "more than %d steps", MAX_STEPS);
+        r->params.len = outer;
+    }
+    return ok;
 }
 
 static bool run_any(SchedSession *r, Loc loc, const char *line)
 {
+    if (!strncmp(line, "when ", 5))
+        return run_when(r, loc, line + 5);
+    if (!strncmp(line, "each ", 5))
+        return run_each(r, loc, line + 5);
     if (!strncmp(line, "include ", 8))
         return run_include(r, loc, line + 8 + strspn(line + 8, " "));
     if (!strncmp(line, "param ", 6))
