@@ -7,6 +7,7 @@
 
 #include "ir/eir.h"
 #include "passes/abi.h"
+#include "tools/certificate_schedule.h"
 #include "tools/sha256.h"
 
 #include <stdio.h>
@@ -259,6 +260,9 @@ void certificate_print(const Certificate *c, StrBuf *out)
     json_object_set_new(root, "not_run", json_not_run(c));
     json_object_set_new(root, "kernels", json_kernels(c));
     json_object_set_new(root, "sha256", json_hashes(c));
+    if (c->scheduled && c->scheduled->given)
+        json_object_set_new(root, "schedule",
+                            certificate_schedule(c->scheduled));
     char *text = json_dumps(root, JSON_SORT_KEYS | JSON_INDENT(2));
     if (text)
         strbuf_addf(out, "%s\n", text);

@@ -8,6 +8,7 @@
 #define EXO_TOOLS_CERTIFICATE_H
 
 #include "passes/pass.h"
+#include "tools/schedule.h"
 
 typedef struct CertText {
     const char *name; /* "seq", "par", "async", "ptx", "cubin" */
@@ -22,7 +23,8 @@ typedef struct CertKernel {
 
 typedef struct Certificate {
     Ctx *ctx;
-    const char *arch; /* NULL: nothing for a target was made */
+    const char *arch;               /* NULL: nothing for a target was made */
+    const ToolScheduled *scheduled; /* NULL, or not given: by no schedule */
     VEC(PassFinding) findings;
     VEC(CertText) texts;
     VEC(CertKernel) kernels;

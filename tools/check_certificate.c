@@ -4,6 +4,7 @@
 #include "tools/check_report.h"
 
 #include "tools/certificate.h"
+#include "tools/certificate_schedule.h"
 #include "tools/checks.h"
 #include "tools/input.h"
 #include "tools/output.h"
@@ -154,6 +155,25 @@ static void compare_checks(Claims *c)
     }
 }
 
+static void claim_of_schedule(void *user, const char *what, bool holds)
+{
+    claim(user, holds, "%s", what);
+}
+
+/* The steps were taken again when the program was read. */
+static void compare_schedule(Claims *c)
+{
+    const json_t *said = json_object_get(c->root, "schedule");
+    if (said && !c->options->scheduled->given) {
+        strbuf_add(&c->out, "certificate: schedule: not compared, --schedule "
+                            "is not given\n");
+    } else if (said) {
+        json_t *again = certificate_schedule(c->options->scheduled);
+        certificate_schedule_compare(said, again, claim_of_schedule, c);
+        json_decref(again);
+    }
+}
+
 /* Hashes of at least one level must be there: they tie the claims to FILE. */
 static void compare_level(Claims *c, const char *level)
 {
@@ -198,6 +218,7 @@ ToolStatus check_certificate(Ctx *ctx, Module **m, const Options *o)
     ToolStatus status = make_again(&c, m);
     if (status != TOOL_usage) {
         compare_level(&c, level);
+        compare_schedule(&c);
         compare_hashes(&c);
         compare_checks(&c);
         strbuf_addf(&c.out, "certificate: %s\n",

@@ -458,6 +458,7 @@ int main(int argc, char **argv)
         return given;
     Translate t = { .options = &options, .ctx = ctx_new() };
     t.cert.ctx = t.ctx;
+    t.cert.scheduled = options.scheduled;
     ToolStatus status = translate(&t);
     diag_print_new(t.ctx, &t.printed, t.format);
     diag_print_rest(t.ctx, t.format);

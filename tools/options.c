@@ -1,6 +1,8 @@
 /* Command lines against the table of options, help and docs/tools.md. */
 #include "tools/options.h"
 
+#include "tools/schedule.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -216,6 +218,7 @@ int options_parse(const char *tool, int argc, char **argv, Options *o)
 {
     *o = (Options){ .arena = arena_new(), .tool = tool };
     o->program = argc ? argv[0] : tool;
+    o->scheduled = ARENA_NEW(o->arena, ToolScheduled);
     bool only_files = false;
     int status = -1;
     for (int i = 1; i < argc && status < 0; i++) {

@@ -34,12 +34,15 @@ typedef struct OptionGiven {
     const char *value; /* "" for a flag */
 } OptionGiven;
 
+struct ToolScheduled; /* tools/schedule.h */
+
 typedef struct Options {
     Arena *arena;
     const char *tool;    /* "opt" */
     const char *program; /* argv[0] */
     VEC(OptionGiven) given;
-    VEC(const char *) files; /* what is no option */
+    VEC(const char *) files;         /* what is no option */
+    struct ToolScheduled *scheduled; /* what --schedule did, once it has */
 } Options;
 
 /* -1 when all is well; otherwise the status to exit with, everything said:

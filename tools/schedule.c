@@ -1,8 +1,8 @@
 /* Schedules from the command line: --schedule, --param, --save-queries. */
 #include "tools/schedule.h"
 
-#include "passes/schedule/schedule.h"
-#include "tools/prover.h"
+#include "ir/eir.h"
+#include "tools/sha256.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -57,12 +57,12 @@ static void report_origin(const SchedOrigin *o)
         report_step(o->proc, o->steps.data[i]);
 }
 
-static void report_steps(Ctx *ctx, const SchedResult *r)
+static void hash_before(const Module *m, ToolScheduled *out)
 {
-    SchedOriginVec all = { 0 };
-    sched_origins(ctx_arena(ctx), r, &all);
-    for (size_t i = 0; i < all.len; i++)
-        report_origin(&all.data[i]);
+    StrBuf s = { 0 };
+    eir_print(m, NULL, &s);
+    sha256_hex(strbuf_text(&s), s.len, out->before);
+    strbuf_free(&s);
 }
 
 static void about_step(void *prover, const char *step)
@@ -106,9 +106,14 @@ bool tool_schedule(Ctx *ctx, const Options *o, Module **m)
     if (!file || !tool_schedule_open(ctx, o, &ts))
         return false;
     SchedResult result = { 0 };
+    ToolScheduled *done = o->scheduled;
+    *done = (ToolScheduled){ .given = true };
+    hash_before(*m, done);
     bool ok = schedule_run(ctx, m, file, &ts.options, &result);
-    if (ok && !strcmp(o->tool, "check"))
-        report_steps(ctx, &result);
+    sched_origins(ctx_arena(ctx), &result, &done->origins);
+    for (size_t i = 0; ok && !strcmp(o->tool, "check") && i < done->origins.len;
+         i++)
+        report_origin(&done->origins.data[i]);
     tool_schedule_close(&ts);
     return ok;
 }

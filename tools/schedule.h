@@ -15,6 +15,13 @@ typedef struct ToolSchedule {
     ToolProver *prover;
 } ToolSchedule;
 
+/* What --schedule did, for a certificate. In the Ctx's arena. */
+typedef struct ToolScheduled {
+    bool given;
+    char before[65]; /* the hash of the program before its steps, as .eir */
+    SchedOriginVec origins;
+} ToolScheduled;
+
 /* False after a report; else tool_schedule_close is to be called. */
 bool tool_schedule_open(Ctx *ctx, const Options *o, ToolSchedule *ts);
 void tool_schedule_close(ToolSchedule *ts);
