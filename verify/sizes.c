@@ -1,33 +1,13 @@
-/* Each parameter is chosen by itself: its step is the smallest value that keeps
- * the conditions on it alone, and a loop whose bounds depend on one parameter
- * gets a number of trips by bisection over multiples of the step. */
-#include "verify/sizes.h"
+/* What a program says about its sizes, and a few of them. Each parameter has a
+ * step, the smallest value that keeps the conditions on it alone; a loop gets
+ * a number of trips by bisection over multiples of the step. */
+#include "verify/sizes_impl.h"
 
-enum { MAX_LOOPS = 64, MAX_PARAMS = 32, MAX_STEP = 4096 };
-#define MAX_SIZE (INT64_C(1) << 20)
+#include "ir/lib.h"
 
-typedef struct SizeLoop {
-    const Affine *lo, *hi;
-    bool tasks;
-    unsigned rank; /* tasks: which dimension */
-} SizeLoop;
+#include <string.h>
 
-typedef struct Chooser {
-    Arena *arena;
-    Module *m;
-    const Op *proc;
-    unsigned n;
-    VarId *vars;
-    int64_t *values;
-    int64_t *step;
-    SizeLoop loops[MAX_LOOPS];
-    unsigned n_loops;
-    int64_t depth;
-    unsigned n_tasks; /* task dimensions met */
-    /* a kernel's parameters in the launching procedure's terms */
-    VarId from[MAX_PARAMS], to[MAX_PARAMS];
-    unsigned n_map;
-} Chooser;
+enum { MAX_STEP = 4096, MAX_MEND = 4096, MAX_MODULUS = 16 };
 
 static bool size_value(const Env *env, const Atom *atom, int64_t *out)
 {
@@ -48,9 +28,25 @@ Env sizes_env(const SizeSet *s)
 void sizes_print(StrBuf *out, const Module *m, const SizeSet *s)
 {
     for (unsigned i = 0; i < s->n; i++)
-        strbuf_addf(out, "%s%s=%lld", i ? "," : "",
+        strbuf_addf(out, "%s%s=%lld", i ? ", " : "",
                     var_get(m->exprs, s->vars[i])->name,
                     (long long)s->values[i]);
+}
+
+SizeSet sizes_of(Arena *arena, const Op *proc)
+{
+    const Block *b = proc->blocks[0];
+    VarId *vars = ARENA_ARRAY(arena, VarId, b->n_args + 1);
+    SizeSet out = { 0, vars, ARENA_ARRAY(arena, int64_t, b->n_args + 1) };
+    for (unsigned i = 0; i < b->n_args; i++)
+        if (!b->args[i].value)
+            vars[out.n++] = b->args[i].var;
+    return out;
+}
+
+bool sizes_equal(const SizeSet *a, const SizeSet *b)
+{
+    return !a->n || !memcmp(a->values, b->values, a->n * sizeof *a->values);
 }
 
 static const Cond *condition(const Op *op)
@@ -59,17 +55,16 @@ static const Cond *condition(const Op *op)
     return is ? op->operands[0].u.cond : NULL;
 }
 
-bool sizes_fit(const Module *m, const Op *proc, const SizeSet *s)
+const Op *sizes_broken(const Op *proc, const SizeSet *s)
 {
     Env env = sizes_env(s);
-    (void)m;
     for (const Op *op = proc->blocks[0]->first; op; op = op->next) {
         bool holds;
         const Cond *c = condition(op);
         if (c && cond_eval(c, &env, &holds) && !holds)
-            return false;
+            return op;
     }
-    return true;
+    return NULL;
 }
 
 /* ---- what the program says ----------------------------------------------- */
@@ -82,25 +77,50 @@ static void note_depth(Chooser *c, const Value *v)
         c->depth = v->type->n;
 }
 
+/* The moduli by which a program cycles through slots itself. */
+static void note_moduli(Chooser *c, const Access *a)
+{
+    const Mem *mem =
+        a->base->type->mem ? lib_mem_find(c->m->lib, a->base->type->mem) : NULL;
+    if (!mem || mem->family != MEMF_shared)
+        return;
+    for (unsigned i = 0; i < a->rank; i++)
+        for (uint32_t k = 0; a->dims[i].lo && k < a->dims[i].lo->n_terms; k++) {
+            const Atom *atom = a->dims[i].lo->terms[k].atom;
+            if (atom->kind == ATOM_mod && atom->divisor > c->modulus &&
+                atom->divisor <= MAX_MODULUS)
+                c->modulus = atom->divisor;
+        }
+}
+
 static const Affine *in_proc(Chooser *c, const Affine *e)
 {
-    const Affine *to[MAX_PARAMS];
+    const Affine *to[SIZE_MAPPED];
     for (unsigned i = 0; i < c->n_map; i++)
         to[i] = affine_var(c->m->exprs, c->to[i]);
     Subst s = { .n = c->n_map, .var = c->from, .to = to };
     return c->n_map ? affine_subst(c->m->exprs, e, &s) : e;
 }
 
-static void note_loop(Chooser *c, const Op *op, unsigned first, bool tasks)
+bool size_loop_uses(const SizeLoop *l, VarId v)
 {
-    if (c->n_loops == MAX_LOOPS)
+    return affine_uses(l->lo, v) || affine_uses(l->hi, v);
+}
+
+static void note_loop(Chooser *c, const Op *op, unsigned dim, bool tasks)
+{
+    SizeLoop l = { .lo = in_proc(c, op->operands[2 * dim].u.index),
+                   .hi = in_proc(c, op->operands[2 * dim + 1].u.index),
+                   .tasks = tasks };
+    bool any = false;
+    if (c->n_loops == SIZE_LOOPS || !l.lo || !l.hi)
         return;
-    SizeLoop l = { in_proc(c, op->operands[first].u.index),
-                   in_proc(c, op->operands[first + 1].u.index), tasks, 0 };
-    if (!l.lo || !l.hi)
-        return;
+    l.var = op->blocks[0]->args[dim].var;
     l.rank = tasks ? c->n_tasks++ : 0;
-    c->loops[c->n_loops++] = l;
+    for (unsigned i = 0; i < c->set.n; i++)
+        any = any || size_loop_uses(&l, c->set.vars[i]);
+    if (any)
+        c->loops[c->n_loops++] = l;
 }
 
 static bool note_op(Op *op, void *user)
@@ -108,12 +128,14 @@ static bool note_op(Op *op, void *user)
     Chooser *c = user;
     for (unsigned i = 0; i < op->n_results; i++)
         note_depth(c, op->results[i]);
+    for (unsigned i = 0; i < op->n_operands; i++)
+        if (op->operands[i].kind == OPND_access)
+            note_moduli(c, op->operands[i].u.access);
     if (op->code == OP_ctl_for) {
-        const char *mode = op_attr_str(op, "mode", "seq");
-        note_loop(c, op, 0, mode[0] == 't' && mode[1] == 'a');
+        note_loop(c, op, 0, !strcmp(op_attr_str(op, "mode", "seq"), "tasks"));
     } else if (op->code == OP_async_tasks) {
         for (unsigned d = 0; d < (unsigned)op_attr_int(op, "rank", 0); d++)
-            note_loop(c, op, 2 * d, true);
+            note_loop(c, op, d, true);
         c->n_tasks = 0;
     }
     return true;
@@ -126,10 +148,10 @@ static void note_launch(Chooser *c, const Op *launch)
     if (!k || k->code != OP_async_kernel)
         return;
     c->n_map = 0;
-    for (unsigned i = 0;
-         i < launch->n_operands && i < k->blocks[0]->n_args; i++) {
+    for (unsigned i = 0; i < launch->n_operands && i < k->blocks[0]->n_args;
+         i++) {
         VarId v;
-        if (launch->operands[i].kind == OPND_index && c->n_map < MAX_PARAMS &&
+        if (launch->operands[i].kind == OPND_index && c->n_map < SIZE_MAPPED &&
             affine_is_var(launch->operands[i].u.index, &v)) {
             c->from[c->n_map] = k->blocks[0]->args[i].var;
             c->to[c->n_map++] = v;
@@ -141,115 +163,160 @@ static void note_launch(Chooser *c, const Op *launch)
 
 static bool note_launches(Op *op, void *user)
 {
-    Chooser *c = user;
     if (op->code == OP_host_launch)
-        note_launch(c, op);
+        note_launch(user, op);
     return true;
 }
 
-/* ---- choosing ------------------------------------------------------------ */
-
 static bool fits_alone(const Chooser *c, unsigned i, int64_t v)
 {
-    SizeSet one = { 1, &c->vars[i], &v };
-    return sizes_fit(c->m, c->proc, &one);
+    SizeSet one = { 1, &c->set.vars[i], &v };
+    return !sizes_broken(c->proc, &one);
 }
 
 static void find_steps(Chooser *c)
 {
-    for (unsigned i = 0; i < c->n; i++)
+    for (unsigned i = 0; i < c->set.n; i++) {
+        c->step[i] = 1;
         for (int64_t s = MAX_STEP; s >= 1; s--)
             if (fits_alone(c, i, s) && fits_alone(c, i, 2 * s))
                 c->step[i] = s;
+    }
 }
 
-/* Trips of a loop when parameter i is v: -1 when it depends on more. */
-static int64_t trips(const Chooser *c, const SizeLoop *l, unsigned i, int64_t v)
+Chooser *chooser_new(Arena *arena, Module *m, const Op *proc)
 {
-    SizeSet one = { 1, &c->vars[i], &v };
-    Env env = sizes_env(&one);
+    Chooser *c = ARENA_NEW(arena, Chooser);
+    *c = (Chooser){ .arena = arena, .m = m, .proc = proc, .depth = 1 };
+    c->set = sizes_of(arena, proc);
+    c->values = ARENA_ARRAY(arena, int64_t, c->set.n + 1);
+    c->set.values = c->values;
+    c->step = ARENA_ARRAY(arena, int64_t, c->set.n + 1);
+    c->pinned = ARENA_ARRAY(arena, bool, c->set.n + 1);
+    op_walk((Op *)proc, note_op, c);
+    op_walk((Op *)proc, note_launches, c);
+    find_steps(c);
+    return c;
+}
+
+/* ---- trying ------------------------------------------------------------- */
+
+int64_t chooser_trips(const Chooser *c, const SizeLoop *l)
+{
+    Env env = sizes_env(&c->set);
     int64_t lo, hi;
-    if (!affine_uses(l->hi, c->vars[i]) && !affine_uses(l->lo, c->vars[i]))
-        return -1;
     if (!affine_eval(l->lo, &env, &lo) || !affine_eval(l->hi, &env, &hi))
         return -1;
     return hi > lo ? hi - lo : 0;
 }
 
-/* The smallest multiple of the step that gives the loop `want` trips. */
-static int64_t for_trips(const Chooser *c, const SizeLoop *l, unsigned i,
-                         int64_t want)
+bool chooser_set_trips(Chooser *c, unsigned i, const SizeLoop *l, int64_t n)
 {
-    int64_t lo = 1, hi = MAX_SIZE / c->step[i];
-    if (trips(c, l, i, hi * c->step[i]) < want)
-        return c->step[i];
+    int64_t lo = 1, hi = SIZE_MOST / c->step[i];
     while (lo < hi) {
         int64_t mid = lo + (hi - lo) / 2;
-        if (trips(c, l, i, mid * c->step[i]) >= want)
+        c->values[i] = mid * c->step[i];
+        int64_t found = chooser_trips(c, l);
+        if (found < 0)
+            return false;
+        if (found >= n)
             hi = mid;
         else
             lo = mid + 1;
     }
-    return lo * c->step[i];
+    c->values[i] = lo * c->step[i];
+    return chooser_trips(c, l) == n;
 }
+
+/* A value of parameter i that keeps this condition; smaller ones first. */
+static bool mend_one(Chooser *c, unsigned i, const Cond *cond)
+{
+    Env env = sizes_env(&c->set);
+    int64_t old = c->values[i];
+    for (int64_t k = 0; k < MAX_MEND; k++) {
+        bool holds;
+        c->values[i] = k < old ? old - k : k + 1;
+        if (cond_eval(cond, &env, &holds) && holds)
+            return true;
+    }
+    c->values[i] = old;
+    return false;
+}
+
+bool chooser_mend(Chooser *c)
+{
+    const Op *broken = NULL;
+    for (unsigned round = 0; round < 4; round++) {
+        broken = sizes_broken(c->proc, &c->set);
+        if (!broken)
+            return true;
+        bool mended = false;
+        for (unsigned i = 0; i < c->set.n && !mended; i++)
+            mended = !c->pinned[i] &&
+                     cond_uses(condition(broken), c->set.vars[i]) &&
+                     mend_one(c, i, condition(broken));
+        if (!mended)
+            return false;
+    }
+    return !sizes_broken(c->proc, &c->set);
+}
+
+SizeSet chooser_keep(const Chooser *c)
+{
+    SizeSet s = c->set;
+    s.values = arena_memdup(c->arena, c->values, c->set.n * sizeof *c->values);
+    return s;
+}
+
+/* ---- a few sets ---------------------------------------------------------- */
 
 /* Trips of sequential loops, and of the first and other task dimensions. */
 typedef struct Wish {
     int64_t seq, first, other;
 } Wish;
 
-static int64_t choose(const Chooser *c, unsigned i, const Wish *w)
+/* The greatest that a loop asks for; such a parameter is pinned. */
+static void choose(Chooser *c, unsigned i, const Wish *w)
 {
     int64_t best = c->step[i];
+    c->pinned[i] = false;
     for (unsigned n = 0; n < c->n_loops; n++) {
         const SizeLoop *l = &c->loops[n];
         int64_t want = !l->tasks ? w->seq : l->rank ? w->other : w->first;
-        if (trips(c, l, i, c->step[i]) < 0)
+        if (!size_loop_uses(l, c->set.vars[i]))
             continue;
-        int64_t v = for_trips(c, l, i, want);
-        best = v > best ? v : best;
+        c->values[i] = c->step[i];
+        if (chooser_trips(c, l) < 0)
+            continue;
+        c->pinned[i] = true;
+        chooser_set_trips(c, i, l, want);
+        if (c->values[i] < SIZE_MOST / 2 && c->values[i] > best)
+            best = c->values[i];
     }
-    return best;
-}
-
-static bool same(const SizeSet *a, const SizeSet *b)
-{
-    for (unsigned i = 0; i < a->n; i++)
-        if (a->values[i] != b->values[i])
-            return false;
-    return true;
+    c->values[i] = best;
 }
 
 static unsigned add_set(Chooser *c, const Wish *w, SizeSet *out, unsigned n)
 {
-    int64_t *values = ARENA_ARRAY(c->arena, int64_t, c->n + 1);
-    for (unsigned i = 0; i < c->n; i++)
-        values[i] = choose(c, i, w);
-    SizeSet s = { c->n, c->vars, values };
-    if (!sizes_fit(c->m, c->proc, &s))
-        return n;
-    for (unsigned i = 0; i < n; i++)
-        if (same(&out[i], &s))
+    for (unsigned i = 0; i < c->set.n; i++)
+        c->values[i] = c->step[i];
+    for (unsigned i = 0; i < c->set.n; i++)
+        choose(c, i, w);
+    if (!chooser_mend(c)) {
+        memset(c->pinned, 0, c->set.n * sizeof *c->pinned);
+        if (!chooser_mend(c))
             return n;
-    out[n] = s;
+    }
+    for (unsigned i = 0; i < n; i++)
+        if (sizes_equal(&out[i], &c->set))
+            return n;
+    out[n] = chooser_keep(c);
     return n + 1;
 }
 
 unsigned sizes_choose(Arena *arena, Module *m, const Op *proc, SizeSet *out)
 {
-    const Block *b = proc->blocks[0];
-    Chooser *c = ARENA_NEW(arena, Chooser);
-    *c = (Chooser){ .arena = arena, .m = m, .proc = proc, .depth = 1 };
-    c->vars = ARENA_ARRAY(arena, VarId, b->n_args + 1);
-    c->step = ARENA_ARRAY(arena, int64_t, b->n_args + 1);
-    for (unsigned i = 0; i < b->n_args; i++)
-        if (!b->args[i].value) {
-            c->step[c->n] = 1;
-            c->vars[c->n++] = b->args[i].var;
-        }
-    op_walk((Op *)proc, note_op, c);
-    op_walk((Op *)proc, note_launches, c);
-    find_steps(c);
+    Chooser *c = chooser_new(arena, m, proc);
     Wish all = { 2 * c->depth + 1, 3, 1 };
     Wish one = { 1, 1, 2 };
     Wish full = { c->depth, 2, 1 };

@@ -1,11 +1,9 @@
 /* Sizes at which a program is run when nobody gives any.
  *
- * Small sizes that between them take each loop through the phases it has: no
- * more trips than needed, one trip, as many as a ring is deep, and twice that
- * and one; tensors whose last tile is ragged; one task, several tasks of one
- * cluster. Everything comes from the program: loop bounds, ring depths, asserts
- * and host checks. Used by sync-check on a ctl.proc and by check-async on a
- * host.proc with its kernels, so that both speak of the same sizes. */
+ * Small sizes that between them take each loop through the phases it has.
+ * Everything comes from the program: loop bounds, ring depths, asserts and host
+ * checks. Used by sync-check on a ctl.proc and by check-async on a host.proc
+ * with its kernels. */
 #ifndef EXO_VERIFY_SIZES_H
 #define EXO_VERIFY_SIZES_H
 
@@ -18,14 +16,37 @@ typedef struct SizeSet {
     const int64_t *values;
 } SizeSet;
 
+typedef struct SizeSets {
+    SizeSet *data;
+    size_t len, cap;
+} SizeSets;
+
 enum { SIZE_SETS = 3 };
 
-/* Writes up to SIZE_SETS sets that are all different and keep the asserts or
- * checks of proc; answers how many. 0: none was found. One empty set for a
- * procedure without control parameters. Everything in the arena. */
+/* A few sets, for checks that are expensive: no more trips than needed, one
+ * trip, as many as a ring is deep, and twice that and one; tensors whose last
+ * tile is ragged; one task, several tasks of one cluster. Writes up to
+ * SIZE_SETS sets that are all different and keep the asserts or checks of
+ * proc; answers how many. 0: none was found. One empty set for a procedure
+ * without control parameters. Everything in the arena. */
 unsigned sizes_choose(Arena *arena, Module *m, const Op *proc, SizeSet *out);
-/* Do the values keep the asserts and checks of proc that they decide? */
-bool sizes_fit(const Module *m, const Op *proc, const SizeSet *s);
+/* Sets for all phases: for each parameter in turn, values that give the loops
+ * which depend on it 0, 1, depth - 1, depth, depth + 1 and 2 depth + 1 trips
+ * (depth: that of the deepest ring, or the modulus by which slots of shared
+ * memory are counted), and task loops one task, two and three, with last
+ * tiles that are whole and ragged. The others stay at a value with some trips.
+ * Adds sets that are all different and keep the asserts. */
+void sizes_derive(Arena *arena, Module *m, const Op *proc, SizeSets *out);
+/* What the first n sets take the loops through:
+ * `tm: 1, 2 tasks; k: 0, 1, 4 trips; whole and ragged tiles`. */
+void sizes_print_phases(StrBuf *out, Module *m, const Op *proc,
+                        const SizeSets *sets, size_t n);
+
+/* The parameters of proc, all with value 0, in the arena. */
+SizeSet sizes_of(Arena *arena, const Op *proc);
+/* The first assert or check of proc that the values break, of those that they
+ * decide; NULL: none. */
+const Op *sizes_broken(const Op *proc, const SizeSet *s);
 /* `M=64, N=8`, in the order of the parameters. */
 void sizes_print(StrBuf *out, const Module *m, const SizeSet *s);
 /* The set as values of variables, for affine_eval. user: the SizeSet. */

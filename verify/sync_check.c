@@ -2,18 +2,18 @@
  * device function that it launches run by the machine. */
 #include "verify/sync_check.h"
 
+#include "verify/sizes.h"
 #include "verify/sync/report.h"
-#include "verify/sync/sizes.h"
 
 #include <string.h>
 
 /* Statements that may be run: at given sizes, and over all derived ones. */
 #define MOST_EVENTS UINT64_C(4000000000)
-#define MOST_DERIVED UINT64_C(3000000)
+#define MOST_DERIVED UINT64_C(12000000)
 
 typedef struct Check {
     Ctx *ctx;
-    Arena *arena; /* of one vector of sizes */
+    Arena *arena; /* of one set of sizes */
     SyncProgram *p;
     int64_t *vars;
     bool *known;
@@ -151,20 +151,19 @@ static bool host_block(Check *c, const Block *b)
 
 /* ---- sizes -------------------------------------------------------------- */
 
-/* One vector of sizes; false when it is not proved. */
-static bool check_vector(Check *c, const SyncParams *params,
-                         const int64_t *values)
+/* One set of sizes; false when it is not proved. */
+static bool check_set(Check *c, const SizeSet *sizes)
 {
     unsigned n = var_count(c->p->m->exprs) + 1;
     c->arena = arena_new();
     c->vars = ARENA_ARRAY(c->arena, int64_t, n);
     c->known = ARENA_ARRAY(c->arena, bool, n);
-    for (unsigned i = 0; i < params->n; i++) {
-        c->vars[params->vars[i]] = values[i];
-        c->known[params->vars[i]] = true;
+    for (unsigned i = 0; i < sizes->n; i++) {
+        c->vars[sizes->vars[i]] = sizes->values[i];
+        c->known[sizes->vars[i]] = true;
     }
     StrBuf s = { 0 };
-    sync_sizes_print(&s, c->p, params, values);
+    sizes_print(&s, c->p->m, sizes);
     c->sizes = arena_strdup(ctx_arena(c->ctx), strbuf_text(&s));
     strbuf_free(&s);
     bool ok = host_block(c, c->p->proc->blocks[0]);
@@ -172,48 +171,40 @@ static bool check_vector(Check *c, const SyncParams *params,
     return ok;
 }
 
-static bool given_values(Check *c, const SyncParams *params, unsigned n,
-                         const SyncSize *sizes, int64_t *values)
+static const char *given_value(Check *c, VarId v, unsigned n,
+                               const SyncSize *sizes, int64_t *out)
 {
-    for (unsigned i = 0; i < params->n; i++) {
-        const char *name = var_get(c->p->m->exprs, params->vars[i])->name;
-        bool found = false;
-        for (unsigned k = 0; k < n; k++)
-            if (!strcmp(sizes[k].name, name)) {
-                values[i] = sizes[k].value;
-                found = true;
-            }
-        if (!found) {
-            c->unknown = arena_printf(ctx_arena(c->ctx),
-                                      "no value is given for %s", name);
-            return false;
+    const Var *var = var_get(c->p->m->exprs, v);
+    Arena *a = ctx_arena(c->ctx);
+    bool found = false;
+    for (unsigned k = 0; k < n; k++)
+        if (!strcmp(sizes[k].name, var->name)) {
+            *out = sizes[k].value;
+            found = true;
         }
-        if (var_get(c->p->m->exprs, params->vars[i])->kind == VAR_size &&
-            values[i] < 1) {
-            c->unknown = arena_printf(ctx_arena(c->ctx),
-                                      "the size %s is %lld, which must be "
-                                      "positive",
-                                      name, (long long)values[i]);
-            return false;
-        }
-    }
-    const Op *broken;
-    if (sync_sizes_fit(c->p, params, values, &broken))
-        return true;
-    c->unknown =
-        arena_printf(ctx_arena(c->ctx), "the sizes break the assert of line %u",
-                     broken->loc.line);
-    return false;
+    if (!found)
+        return arena_printf(a, "no value is given for %s", var->name);
+    return var->kind == VAR_size && *out < 1
+               ? arena_printf(a, "the size %s is %lld, which must be positive",
+                              var->name, (long long)*out)
+               : NULL;
 }
 
 static const char *check_given(Check *c, Arena *arena, unsigned n,
                                const SyncSize *sizes)
 {
-    SyncParams params = sync_params(arena, c->p);
-    int64_t *values = ARENA_ARRAY(arena, int64_t, params.n);
+    SizeSet set = sizes_of(arena, c->p->proc);
+    int64_t *values = ARENA_ARRAY(arena, int64_t, set.n + 1);
+    set.values = values;
     c->most_events = MOST_EVENTS;
-    if (!given_values(c, &params, n, sizes, values) ||
-        !check_vector(c, &params, values))
+    for (unsigned i = 0; i < set.n && !c->unknown; i++)
+        c->unknown = given_value(c, set.vars[i], n, sizes, &values[i]);
+    const Op *broken = c->unknown ? NULL : sizes_broken(c->p->proc, &set);
+    if (broken)
+        c->unknown = arena_printf(ctx_arena(c->ctx),
+                                  "the sizes break the assert of line %u",
+                                  broken->loc.line);
+    if (c->unknown || !check_set(c, &set))
         return NULL;
     return arena_printf(ctx_arena(c->ctx),
                         "%s%s%llu of %llu tasks run, the others are "
@@ -223,30 +214,38 @@ static const char *check_given(Check *c, Arena *arena, unsigned n,
                         (unsigned long long)c->n_tasks, strbuf_text(&c->loops));
 }
 
+/* What was proved before the work ran out is the scope. */
+static const char *derived_scope(Check *c, const SizeSets *sets, size_t n,
+                                 const char *which)
+{
+    StrBuf phases = { 0 };
+    sizes_print_phases(&phases, c->p->m, c->p->proc, sets, n);
+    const char *text = arena_printf(
+        ctx_arena(c->ctx), "%s%s%s%s", which, phases.len ? "; " : "",
+        strbuf_text(&phases),
+        n < sets->len ? "; the rest was left out, being too much work" : "");
+    strbuf_free(&phases);
+    return text;
+}
+
 static const char *check_derived(Check *c, Arena *arena)
 {
-    SyncSizes sizes = { 0 };
-    StrBuf scope = { 0 };
-    sync_sizes_derive(arena, c->p, &sizes);
+    SizeSets sets = { 0 };
+    StrBuf which = { 0 };
+    size_t n = 0;
+    sizes_derive(arena, c->p->m, c->p->proc, &sets);
     c->most_events = MOST_DERIVED;
-    for (size_t i = 0; i < sizes.vectors.len; i++) {
-        if (!check_vector(c, &sizes.params, sizes.vectors.data[i])) {
-            /* What was proved before the work ran out is the scope. */
-            if (c->refuted || !i || c->n_events < c->most_events)
-                break;
-            c->unknown = NULL;
-            break;
-        }
-        strbuf_addf(&scope, "%s%s", i ? "; " : "",
+    for (; n < sets.len && check_set(c, &sets.data[n]); n++)
+        strbuf_addf(&which, "%s%s", n ? "; " : "",
                     *c->sizes ? c->sizes : "all sizes");
-    }
-    if (!sizes.vectors.len)
+    if (n && n < sets.len && !c->refuted && c->n_events >= c->most_events)
+        c->unknown = NULL;
+    if (!sets.len)
         c->unknown = "no sizes were found that satisfy the asserts: give them";
-    const char *text =
-        c->unknown || c->refuted
-            ? NULL
-            : arena_strdup(ctx_arena(c->ctx), strbuf_text(&scope));
-    strbuf_free(&scope);
+    const char *text = c->unknown || c->refuted
+                           ? NULL
+                           : derived_scope(c, &sets, n, strbuf_text(&which));
+    strbuf_free(&which);
     return text;
 }
 

@@ -3,9 +3,9 @@
  * and on the kernels at small sizes. EXO_LONG: ten thousand programs. */
 #include "ir/exo.h"
 #include "sync_plain.h"
+#include "verify/sizes.h"
 #include "verify/sync/deadlock.h"
 #include "verify/sync/signature.h"
-#include "verify/sync/sizes.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -310,15 +310,14 @@ typedef struct Counts {
     unsigned accepted, refused, skipped, steady;
 } Counts;
 
-static SyncRun *new_run(const Loaded *l, const SyncParams *params,
-                        const int64_t *values)
+static SyncRun *new_run(const Loaded *l, const SizeSet *sizes)
 {
     unsigned n = var_count(l->m->exprs) + 1;
     int64_t *vars = ARENA_ARRAY(l->arena, int64_t, n);
     bool *known = ARENA_ARRAY(l->arena, bool, n);
-    for (unsigned i = 0; i < params->n; i++) {
-        vars[params->vars[i]] = values[i];
-        known[params->vars[i]] = true;
+    for (unsigned i = 0; i < sizes->n; i++) {
+        vars[sizes->vars[i]] = sizes->values[i];
+        known[sizes->vars[i]] = true;
     }
     return sync_run_new(l->arena, l->p, &l->p->devices[0], vars, known);
 }
@@ -348,11 +347,10 @@ static void compare_deadlock(const Loaded *l, SyncRun *run,
 
 /* The first task on both machines. coarse: cells stand for elements in the
  * plain one as well. */
-static void compare(const Loaded *l, const SyncParams *params,
-                    const int64_t *values, bool coarse, Counts *counts,
-                    const char *text)
+static void compare(const Loaded *l, const SizeSet *sizes, bool coarse,
+                    Counts *counts, const char *text)
 {
-    SyncRun *run = new_run(l, params, values);
+    SyncRun *run = new_run(l, sizes);
     run->eager = true;
     int64_t **grains = sync_grains(l->arena, run);
     SyncMachine *fast = sync_machine_new(l->arena, run, grains);
@@ -403,9 +401,9 @@ static void generated(Ctx *ctx, Lib *lib, uint64_t seed, Counts *counts)
     uint32_t file =
         ctx_add_source(ctx, "p.exo", strbuf_text(&g.out), g.out.len);
     Loaded l = load(ctx, lib, file);
-    SyncParams none = { 0 };
+    SizeSet none = { 0 };
     if (l.p && !l.p->unknown)
-        compare(&l, &none, NULL, false, counts, strbuf_text(&g.out));
+        compare(&l, &none, false, counts, strbuf_text(&g.out));
     else
         counts->skipped++;
     unload(&l);
@@ -443,8 +441,9 @@ static void agrees_on(const char *path, const int64_t *values)
     Loaded l = load(ctx, lib, file);
     cr_assert(l.p, "%s", path);
     Counts counts = { 0 };
-    SyncParams params = sync_params(l.arena, l.p);
-    compare(&l, &params, values, true, &counts, path);
+    SizeSet sizes = sizes_of(l.arena, l.p->proc);
+    sizes.values = values;
+    compare(&l, &sizes, true, &counts, path);
     cr_assert_eq(counts.accepted, 1, "%s", path);
     unload(&l);
     ctx_free(ctx);

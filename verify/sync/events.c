@@ -518,38 +518,6 @@ static bool second_walk(Op *op, void *user)
     return false;
 }
 
-/* The moduli by which a program cycles through slots itself. */
-static void modulus_depth(SyncProgram *p, const Affine *e)
-{
-    for (uint32_t i = 0; e && i < e->n_terms; i++) {
-        const Atom *a = e->terms[i].atom;
-        if (a->kind == ATOM_mod && a->divisor > p->depth && a->divisor <= 16)
-            p->depth = a->divisor;
-    }
-}
-
-static void access_depth(SyncProgram *p, const SyncNode *n)
-{
-    for (; n; n = n->next) {
-        for (unsigned k = 0; k < n->n_exprs; k++)
-            for (unsigned i = 0; i < n->exprs[k].rank; i++)
-                if (p->tensors[n->exprs[k].tensor].space == SYNC_shared)
-                    modulus_depth(p, n->exprs[k].lo[i]);
-        access_depth(p, n->body);
-        access_depth(p, n->orelse);
-    }
-}
-
-static void find_depth(SyncProgram *p)
-{
-    for (unsigned i = 0; i < p->n_tensors; i++)
-        if (p->tensors[i].value->ring_dim >= 0 &&
-            p->tensors[i].value->ring_depth > p->depth)
-            p->depth = p->tensors[i].value->ring_depth;
-    for (unsigned i = 0; i < p->n_devices; i++)
-        access_depth(p, p->devices[i].body);
-}
-
 SyncProgram *sync_program_build(Ctx *ctx, Module *m, Op *proc, Arena *arena)
 {
     SyncProgram *p = ARENA_NEW(arena, SyncProgram);
@@ -570,6 +538,5 @@ SyncProgram *sync_program_build(Ctx *ctx, Module *m, Op *proc, Arena *arena)
     p->devices = ARENA_ARRAY(arena, SyncDevice, n_devices);
     op_walk(proc, second_walk, &b);
     p->n_nodes = b.n_nodes;
-    find_depth(p);
     return p;
 }

@@ -112,7 +112,6 @@ typedef struct SyncProgram {
     unsigned n_devices;
     SyncDevice *devices;
     unsigned n_nodes;
-    int64_t depth; /* the deepest ring or modulus of a shared tensor */
     /* Why nothing can be said of the program: with the place; or NULL. */
     const char *unknown;
 } SyncProgram;

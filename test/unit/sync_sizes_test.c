@@ -1,0 +1,96 @@
+/* The sizes that are derived from a program, and what they are said to cover;
+ * every set keeps the asserts. */
+#include "ir/exo.h"
+#include "ir/lib.h"
+#include "verify/sizes.h"
+
+#include <criterion/criterion.h>
+#include <string.h>
+
+typedef struct Row {
+    const char *params, *body; /* of `def p(..)` */
+    const char *phases;        /* expected; NULL: no sizes can be found */
+} Row;
+
+#define RING                                                            \
+    "    with CudaDeviceFunction(blockDim=32):\n"                       \
+    "        for b in cuda_tasks(0, (M + 31) / 32):\n"                  \
+    "            for k in seq(0, N - 1):\n"                             \
+    "                s: f32[3, 32] @ CudaSmemLinear\n"                  \
+    "                for t in cuda_threads(0, 32, unit=cuda_thread):\n" \
+    "                    s[k % 3, t] = 1.0\n"                           \
+    "                Fence(cuda_in_order, cuda_in_order)\n"
+
+static const Row rows[] = {
+    /* a depth of three by a modulus; a trip count of 0 is allowed */
+    { "M: size, N: size", RING,
+      "b: 1, 2, 3 tasks, whole and ragged; k: 0, 1, 2, 3, 4, 7 trips" },
+    /* N is M: k follows b, and its short loops cannot be had */
+    { "M: size, N: size", "    assert N == M\n" RING,
+      "b: 1, 2, 3 tasks, whole and ragged; k: 0, 1, 2, 3, 4, 7, 32, 63 "
+      "trips" },
+    /* no ragged tiles */
+    { "M: size, N: size", "    assert M % 32 == 0\n" RING,
+      "b: 1, 2, 3 tasks; k: 0, 1, 2, 3, 4, 7 trips" },
+    /* nothing keeps this assert */
+    { "M: size, N: size", "    assert M == N + 1\n    assert M == N\n" RING,
+      NULL },
+};
+
+static void check_row(const Row *row)
+{
+    Ctx *ctx = ctx_new();
+    Lib *lib = lib_new(ctx);
+    cr_assert(lib_load_dir(lib, EXO_SOURCE_DIR "/lib"));
+    StrBuf text = { 0 }, phases = { 0 };
+    strbuf_addf(&text, "def p(%s):\n%s", row->params, row->body);
+    uint32_t file = ctx_add_source(ctx, "p.exo", text.data, text.len);
+    Module *m = exo_parse(ctx, file, lib, NULL);
+    SizeSets sets = { 0 };
+    Arena *arena = arena_new();
+    if (m) {
+        const Op *proc = module_symbol(m, "p");
+        sizes_derive(arena, m, proc, &sets);
+        for (size_t i = 0; i < sets.len; i++)
+            cr_assert_null(sizes_broken(proc, &sets.data[i]), "%s", text.data);
+        sizes_print_phases(&phases, m, proc, &sets, sets.len);
+    }
+    cr_assert_eq(sets.len > 0, row->phases != NULL, "%s", text.data);
+    if (row->phases)
+        cr_assert_str_eq(strbuf_text(&phases), row->phases, "%s", text.data);
+    arena_free(arena);
+    strbuf_free(&text);
+    strbuf_free(&phases);
+    if (m)
+        module_free(m);
+    ctx_free(ctx);
+}
+
+Test(sync_sizes, phases)
+{
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        check_row(&rows[i]);
+}
+
+/* A few sets follow the same asserts. */
+Test(sync_sizes, a_few_keep_the_asserts)
+{
+    Ctx *ctx = ctx_new();
+    Lib *lib = lib_new(ctx);
+    cr_assert(lib_load_dir(lib, EXO_SOURCE_DIR "/lib"));
+    StrBuf text = { 0 };
+    strbuf_add(&text, "def p(M: size, N: size):\n    assert M == N\n" RING);
+    uint32_t file = ctx_add_source(ctx, "p.exo", text.data, text.len);
+    Module *m = exo_parse(ctx, file, lib, NULL);
+    cr_assert(m);
+    Arena *arena = arena_new();
+    SizeSet sets[SIZE_SETS];
+    unsigned n = sizes_choose(arena, m, module_symbol(m, "p"), sets);
+    cr_assert_gt(n, 1);
+    for (unsigned i = 0; i < n; i++)
+        cr_assert_null(sizes_broken(module_symbol(m, "p"), &sets[i]));
+    arena_free(arena);
+    strbuf_free(&text);
+    module_free(m);
+    ctx_free(ctx);
+}

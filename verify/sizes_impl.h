@@ -1,0 +1,50 @@
+/* Shared by sizes.c and sizes_phases.c: what a program says about its sizes. */
+#ifndef EXO_VERIFY_SIZES_IMPL_H
+#define EXO_VERIFY_SIZES_IMPL_H
+
+#include "verify/sizes.h"
+
+enum { SIZE_LOOPS = 64, SIZE_MAPPED = 32 };
+#define SIZE_MOST (INT64_C(1) << 20)
+
+/* A loop whose bounds depend on parameters. */
+typedef struct SizeLoop {
+    VarId var;
+    const Affine *lo, *hi;
+    bool tasks;
+    unsigned rank; /* tasks: which dimension */
+} SizeLoop;
+
+typedef struct Chooser {
+    Arena *arena;
+    Module *m;
+    const Op *proc;
+    SizeSet set; /* its values are `values`, being tried */
+    int64_t *values;
+    int64_t *step; /* by parameter: the least that keeps its own asserts */
+    bool *pinned;  /* by parameter: may not be mended */
+    SizeLoop loops[SIZE_LOOPS];
+    unsigned n_loops;
+    int64_t depth;    /* of rings */
+    int64_t modulus;  /* by which slots of shared memory are counted, or 0 */
+    unsigned n_tasks; /* task dimensions met */
+    /* a kernel's parameters in the launching procedure's terms */
+    VarId from[SIZE_MAPPED], to[SIZE_MAPPED];
+    unsigned n_map;
+} Chooser;
+
+Chooser *chooser_new(Arena *arena, Module *m, const Op *proc);
+bool size_loop_uses(const SizeLoop *l, VarId v);
+/* Trips at the values tried; -1: they do not decide it. */
+int64_t chooser_trips(const Chooser *c, const SizeLoop *l);
+/* Gives parameter i the least multiple of its step from which on the loop has
+ * n trips, the others being as they are. False, where it has never just so
+ * many; then it has the value from which on it has more, or the greatest. */
+bool chooser_set_trips(Chooser *c, unsigned i, const SizeLoop *l, int64_t n);
+/* Moves parameters that are not pinned until the asserts hold. */
+bool chooser_mend(Chooser *c);
+/* The values tried as a set of their own. */
+SizeSet chooser_keep(const Chooser *c);
+bool sizes_equal(const SizeSet *a, const SizeSet *b);
+
+#endif
