@@ -6,8 +6,8 @@ import re
 
 import value_kinds
 from edits import all_of, drop, move, mutant, replace, twice
-from kinds import (Kind, from_one, late, late_from_two, late_off_period,
-                   never, number, off_period, past_depth)
+from kinds import (Kind, from_one, late, late_from_two,
+                   late_off_period, never, number, off_period, past_depth)
 
 
 def inside(pattern, head):
@@ -62,8 +62,8 @@ def more(n):
     return n + 1
 
 
-PROTOCOL = "B-PHASE B-LAP B-COUNT B-CYCLE B-TX X-COVER deadlock machine"
-DATA = "D-RAW D-WAR D-WAW X-COVER poison"
+PROTOCOL = "B-PHASE B-LAP B-COUNT B-CYCLE B-TX deadlock machine"
+DATA = "D-RAW D-WAR D-WAW X-COVER X-VALUE poison"
 ANY = PROTOCOL + " " + DATA
 FREE = r"mbarrier\.wait %(empty|free|c_free)"
 CTA_SYNC = r"^    +async\.barrier\.cta\.sync"
@@ -111,6 +111,9 @@ KINDS = [
          replace(r"tensor\.load|cp_async_1d",
              r"ring\((%ring)[^)]*\), (?=.* \+:)", r"ring(\1, 5), "), ANY,
          late),
+    Kind("slot-constant", "operands always from one slot",
+         replace(r"mma_async|ldmatrix", r"ring\((%ring)[^)]*\)", r"ring(\1)"),
+         ANY, late),
     # ---- mbarriers ----------------------------------------------------------
     Kind("count", "count off by one",
          number(r"mbarrier\.alloc", "count", more), ANY, late),
@@ -233,8 +236,7 @@ KINDS = [
              lambda n: n - 32), "C-ID B-CYCLE deadlock"),
     Kind("collective", "collective by half a warp",
          inside(r"^ +async\.(wgmma\.fence|barrier\.cta\.sync|warp\.sync"
-             r"|wgmma\.commit)", "ctl.if %lane < 16"),
-         "C-CONV"),
+             r"|wgmma\.commit)", "ctl.if %lane < 16"), "C-CONV"),
     Kind("collective", "collective by one warp of four",
          inside(r"^ +async\.(wgmma\.fence|wgmma\.commit|setmaxnreg)",
              "ctl.if %warp mod 4 == 0"), "C-CONV"),
@@ -259,6 +261,10 @@ KINDS = [
     Kind("swizzle-base", "tile 128 bytes further",
          number(r"mem\.alloc.*Swizzled", "offset", lambda n: n + 128),
          "M-LIVE M-BASE M-SWZ B-LIFE " + DATA, late),
+    Kind("descriptor", "operand 16 bytes further",
+         replace(r"mma_async", r"(%b_s\[.*), (\d+) \+: (\d+)\]",
+             lambda m: f"{m.group(1)}, {int(m.group(2)) + 8} +: "
+             f"{m.group(3)}]"), "W-REG bounds X-VALUE"),
     Kind("collective", "setmaxnreg twice", twice(r"setmaxnreg"), "R-POOL"),
     Kind("collective", "collective twice, to no effect",
          twice(r"^ +async\.(wgmma\.fence|wgmma\.commit|warp\.sync)"), "",

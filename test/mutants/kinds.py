@@ -27,6 +27,12 @@ def only_one(base, trips, tasks):
     return trips == 1
 
 
+def ragged(base, trips, tasks):
+    """Wrong where tiles have edges, or there are some along each dimension: at
+    the derived sizes, and perhaps not at those of a base."""
+    return None
+
+
 def late(base, trips, tasks):
     """Wrong once every ring has come round; before that, the fault may not have
     been reached, and the machine model alone says."""

@@ -4,19 +4,20 @@ be refused with the class of the fault, those that mean the same accepted, and
 whatever the machine model shows wrong must have been refused at that size.
 
 usage: mutants.py par|async [--kernels] [--places] [--bin=DIR] [--seed=N]
-                  [--sample=N] [--only=TEXT] [--base=TEXT]
+                  [--sample=N] [--sizes=N] [--only=TEXT] [--base=TEXT]
 
 Bases are those with the smallest tiles, or with --kernels the kernels that
 ship. A mutant is checked at the sizes that the checks derive and at those of
 its base, and run; of a kernel at the derived ones, and run where it is
-accepted. --sample takes that many mutants, by the seed, and of each two sizes;
-otherwise all of it is run. --only and --base take the kinds, and the bases,
-whose name has the text. Prints a line for each fault of the checks, a table by
-kind, and the counts. Returns 1 when a mutant was missed, refused where it is
-right, or refused with another class.
+accepted. --sample takes that many mutants, by the seed; --sizes so many of each
+base's sizes, beside the derived ones (2 with --sample); otherwise all are run.
+--only and --base take the kinds, or those of a fault, and the bases, whose name
+has the text. Prints a line for each fault of the checks, a table by kind, and
+the counts. Returns 1 when a mutant was missed, refused where it is right, or
+refused with another class.
 
 --places runs nothing: it counts the mutants of each fault of faults.py on each
-base, and fails where a base that can have the fault has no mutant.
+base and kernel, and fails where one that can have the fault has no mutant.
 """
 import argparse
 import collections
@@ -33,6 +34,7 @@ import async_kinds
 import faults
 import par_kinds
 from bases import BASES, KERNELS
+from kinds import ragged
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 LIMIT = 120
@@ -125,6 +127,13 @@ def judge(mutant, verdict, codes, wrong, where):
                      + " or ".join(sorted(expected)))
 
 
+def at_some(kind, wrong):
+    """What is expected of the derived sizes, which have all that can occur."""
+    if any(wrong) or kind.wrong is ragged:
+        return True
+    return None if None in wrong else False
+
+
 def try_mutant(mutant, level, tools, chosen, folder, number):
     """Checks and runs one. What was accepted is run, to find what was missed;
     refused mutants of the source too, to see how many can be shown. The sizes
@@ -136,7 +145,7 @@ def try_mutant(mutant, level, tools, chosen, folder, number):
     sizes = base.sizes()
     wrong = [kind.wrong(base, trips, tasks) for trips, tasks, _ in sizes]
     verdict, codes = tools.check(*level.arguments(base, path))
-    judge(mutant, verdict, codes, any(wrong), "at derived sizes")
+    judge(mutant, verdict, codes, at_some(kind, wrong), "at derived sizes")
     mutant.refused = verdict == "refuted"
     if not mutant.faults and codes and set(codes) & level.static:
         return
@@ -172,7 +181,7 @@ def spread(found):
 
 def all_mutants(level, bases, only):
     for kind in level.kinds:
-        if only not in kind.name:
+        if only not in kind.name and only != kind.fault:
             continue
         for base in bases:
             if not kind.concerns(base):
@@ -206,7 +215,7 @@ def count_places(level, table, bases, mutants):
         if kind.fault and kind.fault not in table:
             missing += 1
             print(f"'{kind.name}' is of no known fault: {kind.fault}")
-        if kind not in {m.kind for m in mutants} and bases == BASES:
+        if kind not in {m.kind for m in mutants}:
             missing += 1
             print(f"'{kind.name}' finds no place")
     return expected, missing
@@ -237,6 +246,7 @@ def main():
     parser.add_argument("--bin", default=os.path.join(ROOT, "build", "bin"))
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--sample", type=int)
+    parser.add_argument("--sizes", type=int)
     parser.add_argument("--only", default="")
     parser.add_argument("--base", default="")
     parser.add_argument("--kernels", action="store_true")
@@ -247,6 +257,8 @@ def main():
     rng = random.Random(options.seed)
     bases = [base for base in (KERNELS if options.kernels else BASES)
              if options.base in base.name]
+    if options.places:
+        bases = BASES + KERNELS
     mutants = list(all_mutants(level, bases, options.only))
     if options.places:
         expected, missing = count_places(
@@ -258,11 +270,11 @@ def main():
         rng.shuffle(mutants)
         mutants = mutants[: options.sample]
 
-    picks = {m: rng.sample(range(21), 2) for m in mutants}
+    few = options.sizes or (2 if options.sample else 0)
+    picks = {m: rng.sample(range(24), few) for m in mutants}
 
     def chosen(mutant, n):
-        """The sizes to run: two where there is a sample, by the seed alone."""
-        few = options.sample and n > 2
+        """The sizes to run, by the seed alone."""
         return sorted({i % n for i in picks[mutant]}) if few else range(n)
 
     with tempfile.TemporaryDirectory() as folder:

@@ -1,11 +1,67 @@
 """Kinds of mutants of the lowered text that leave the protocol alone: elements
-at another place, maps, shapes. Rows as in async_kinds.py."""
+at another place, other values, maps, shapes. Rows as in async_kinds.py."""
 from edits import all_of, drop, replace, twice
-from kinds import Kind, number
+from kinds import Kind, from_one, from_two, number, ragged
 
+VALUE = "X-VALUE X-COVER"
+RACE = " D-RAW D-WAR D-WAW poison bounds"
+COPY = r"tensor\.load|cp_async_1d"
 MAP = r"_map = host\.tensor_map"
 
 KINDS = [
+    # ---- values alone -------------------------------------------------------
+    Kind("value", "copy of the first columns each time",
+         replace(COPY, r"\d+ \* %k \+", "0 +"), VALUE, from_two),
+    Kind("value", "copy of the columns before",
+         replace(COPY, r"(\d+) \* %k \+", r"\1 * %k - 8 +"),
+         VALUE + " bounds", from_one),
+    Kind("value", "copy of the rows beside",
+         replace(COPY, r"(%(a_map|b_map|A|B)\[)", r"\g<1>8 + "),
+         VALUE + " bounds", from_one),
+    Kind("value", "copy of the first tile's rows each time",
+         replace(r"tensor\.load", r"(%(a_map|b_map)\[[^,\]]*)%t[mn]",
+             r"\g<1>0"), VALUE, ragged),
+    Kind("value", "other map",
+         all_of(replace(r"tensor\.load", "%a_map", "%b_map"),
+             replace(r"tensor\.load", "%b_map", "%a_map")), VALUE + " M-BOX"),
+    Kind("value", "k sub-tile of one operand",
+         replace(r"mma_async.*%k >= 1|ldmatrix.*operand='B'",
+             r"(%b_s\[.*), (0|8 \* \(\(%lane.*) \+: (\d+)\]",
+             r"\1, 16 + \2 +: \3]"), VALUE + " W-REG bounds poison",
+         from_one),
+    Kind("value", "accumulator kept at the first step",
+         replace(r"mma_async", r"%k >= 1", "%k >= 0"),
+         "W-REG D-RAW poison " + VALUE),
+    Kind("value", "accumulator begun anew in each step",
+         replace(r"mma_async", r"%k >= 1", "%k >= 1 and %k < 1"), VALUE,
+         from_two),
+    Kind("value", "accumulator begun anew in the second step",
+         replace(r"mma_async", r"%k >= 1", "%k >= 2"), VALUE, from_two),
+    Kind("value", "operands swapped",
+         replace(r"mma_async", r"(%a_s\[[^\]]*\]), (%b_s\[[^\]]*\])",
+             r"\2, \1"), VALUE + " W-SHAPE W-REG bounds M-SWZ"),
+    Kind("value", "part of the accumulator stored twice",
+         number(r"tile\.store.*col0 = [1-9]", "col0", lambda n: 0), VALUE),
+    Kind("value", "result stored to other rows",
+         replace(r"tensor\.(store|reduce)", r"(%c_map\[)", r"\g<1>8 + "),
+         VALUE + " D-WAW"),
+    Kind("value", "another constant",
+         replace(r"arith\.const", r"value = 0\.0", "value = 1.0"), VALUE, ragged),
+    Kind("value", "another factor",
+         replace(r"arith\.const", r"value = 2\.0", "value = 3.0"), VALUE),
+    Kind("value", "element of another lane",
+         replace(r"mem\.(load|store|reduce)", r"%lane", "(31 - %lane)"),
+         VALUE + RACE, ragged),
+    Kind("value", "guard one further",
+         replace(r"ctl\.if .* < %[MNK]\b", r" < %([MNK])\b", r" < %\1 + 1"),
+         VALUE + RACE, ragged),
+    Kind("value", "other operand",
+         replace(r"arith\.(mul|fma)", r"(mul|fma) %\w+, (%\w+)", r"\1 \2, \2"),
+         VALUE),
+    Kind("value", "assigned, not added",
+         replace(r"mem\.reduce", r"reduce (.*), %\w+, (%\w+)",
+             r"store \1, \2"), VALUE),
+    # ---- maps and shapes ----------------------------------------------------
     Kind("", "tile with another swizzle",
          all_of(replace(r"mem\.alloc", r"Swizzled\(32\)", "Swizzled(64)"),
              replace(r"mem\.alloc", r"Swizzled\(128\)", "Swizzled(64)")),
