@@ -7,45 +7,21 @@
  *   ptxas info    : Used 168 registers, used 1 barriers, 16 bytes smem, .. */
 #include "codegen/ptxas.h"
 
-#include <errno.h>
-#include <signal.h>
-#include <stdio.h>
+#include "codegen/ptxas_toolkit.h"
+
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 static const Loc nowhere;
 
 /* ---- finding it ---------------------------------------------------------- */
 
-static bool is_program(const char *path)
+const char *ptxas_look(Ctx *ctx)
 {
-    struct stat st;
-    return stat(path, &st) == 0 && S_ISREG(st.st_mode) &&
-           access(path, X_OK) == 0;
-}
-
-static const char *in_folder(Ctx *ctx, const char *folder, size_t n)
-{
-    Arena *arena = ctx_arena(ctx);
-    const char *path =
-        n ? arena_printf(arena, "%.*s/ptxas", (int)n, folder) : "./ptxas";
-    return is_program(path) ? path : NULL;
-}
-
-static const char *on_path(Ctx *ctx)
-{
-    const char *at = getenv("PATH");
-    while (at && *at) {
-        size_t n = strcspn(at, ":");
-        const char *found = in_folder(ctx, at, n);
-        if (found)
-            return found;
-        at += n + (at[n] == ':');
-    }
-    return NULL;
+    const char *named = getenv("EXO_PTXAS");
+    if (named && *named)
+        return toolkit_is_program(named) ? named : NULL;
+    return toolkit_find(ctx, "ptxas");
 }
 
 const char *ptxas_find(Ctx *ctx, const char *chosen)
@@ -53,7 +29,7 @@ const char *ptxas_find(Ctx *ctx, const char *chosen)
     const char *from = chosen ? "--ptxas" : "EXO_PTXAS";
     const char *path = chosen ? chosen : getenv("EXO_PTXAS");
     if (path && *path) {
-        if (is_program(path))
+        if (toolkit_is_program(path))
             return path;
         diag_error(ctx, nowhere, "ptxas",
                    "%s names '%s', which is no program "
@@ -61,13 +37,7 @@ const char *ptxas_find(Ctx *ctx, const char *chosen)
                    from, path);
         return NULL;
     }
-    const char *found = on_path(ctx), *home = getenv("CUDA_HOME");
-    if (!found && home && *home) {
-        const char *bin = arena_printf(ctx_arena(ctx), "%s/bin", home);
-        found = in_folder(ctx, bin, strlen(bin));
-    }
-    if (!found)
-        found = in_folder(ctx, "/usr/local/cuda/bin", 19);
+    const char *found = toolkit_find(ctx, "ptxas");
     if (!found)
         diag_fix(ctx,
                  diag_error(ctx, nowhere, "ptxas",
@@ -199,133 +169,65 @@ bool ptxas_gate(Ctx *ctx, const PtxasReport *report)
 
 /* ---- running it ---------------------------------------------------------- */
 
-static bool write_file(const char *path, const char *data, size_t n)
+bool ptxas_run(Ctx *ctx, const char *ptxas, const char *arch, const char *ptx,
+               size_t n, StrBuf *cubin, PtxasReport *out)
 {
-    FILE *f = fopen(path, "wb");
-    if (!f)
-        return false;
-    bool ok = fwrite(data, 1, n, f) == n;
-    return fclose(f) == 0 && ok;
-}
-
-static bool read_file(const char *path, StrBuf *out)
-{
-    char part[4096];
-    size_t n;
-    FILE *f = fopen(path, "rb");
-    if (!f)
-        return false;
-    while ((n = fread(part, 1, sizeof part, f)) > 0)
-        strbuf_addn(out, part, n);
-    bool ok = !ferror(f);
-    fclose(f);
-    return ok;
-}
-
-static void read_all(int fd, StrBuf *out)
-{
-    char part[4096];
-    for (;;) {
-        ssize_t n = read(fd, part, sizeof part);
-        if (n > 0)
-            strbuf_addn(out, part, (size_t)n);
-        else if (n == 0 || errno != EINTR)
-            return;
-    }
-}
-
-/* In the child: both outputs to the pipe, the temporary folder as the current
- * one, then ptxas. */
-static void run_child(const char *ptxas, const char *arch, const char *folder,
-                      int out)
-{
-    char option[64];
-    snprintf(option, sizeof option, "-arch=%s", arch);
     char *args[] = { (char *)"ptxas",
-                     option,
+                     arena_printf(ctx_arena(ctx), "-arch=%s", arch),
                      (char *)"-v",
                      (char *)"kernel.ptx",
                      (char *)"-o",
                      (char *)"kernel.cubin",
                      NULL };
-    if (dup2(out, 1) >= 0 && dup2(out, 2) >= 0 && chdir(folder) == 0)
-        execv(ptxas, args);
-    kill(getpid(), SIGKILL);
-}
-
-/* Exit status of ptxas, or -1 when it could not be run. */
-static int run_in(const char *ptxas, const char *arch, const char *folder,
-                  StrBuf *said)
-{
-    int ends[2], status = 0;
-    if (pipe(ends))
-        return -1;
-    fflush(NULL);
-    pid_t child = fork();
-    if (child == 0)
-        run_child(ptxas, arch, folder, ends[1]);
-    close(ends[1]);
-    if (child > 0)
-        read_all(ends[0], said);
-    close(ends[0]);
-    if (child < 0)
-        return -1;
-    while (waitpid(child, &status, 0) < 0)
-        if (errno != EINTR)
-            return -1;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
-/* An absolute path: the child changes its folder. */
-static const char *absolute(Ctx *ctx, const char *path)
-{
-    char here[4096];
-    if (*path == '/' || !getcwd(here, sizeof here))
-        return path;
-    return arena_printf(ctx_arena(ctx), "%s/%s", here, path);
-}
-
-static bool assemble(Ctx *ctx, const char *ptxas, const char *arch,
-                     const char *folder, StrBuf *cubin, PtxasReport *out)
-{
+    ToolkitRun run = { .program = ptxas,
+                       .args = args,
+                       .input = "kernel.ptx",
+                       .data = ptx,
+                       .n = n,
+                       .output = "kernel.cubin" };
     StrBuf said = { 0 };
-    int status = run_in(absolute(ctx, ptxas), arch, folder, &said);
+    const char *why = NULL;
+    int status = toolkit_run(ctx, &run, &said, cubin, &why);
     ptxas_parse(ctx, strbuf_text(&said), out);
-    if (status != 0)
+    if (status)
         diag_error(ctx, nowhere, "ptxas", "%s %s: %s", ptxas,
-                   status < 0 ? "could not be run" : "refuses the PTX",
+                   status < 0 ? why : "refuses the PTX",
                    said.len ? said.data : "it says nothing");
     strbuf_free(&said);
-    if (status != 0 || !cubin)
-        return status == 0;
-    const char *path = arena_printf(ctx_arena(ctx), "%s/kernel.cubin", folder);
-    if (read_file(path, cubin))
-        return true;
-    diag_error(ctx, nowhere, "ptxas", "%s left no cubin", ptxas);
-    return false;
+    return status == 0;
 }
 
-bool ptxas_run(Ctx *ctx, const char *ptxas, const char *arch, const char *ptx,
-               size_t n, StrBuf *cubin, PtxasReport *out)
+/* ---- reading what it made ------------------------------------------------ */
+
+const char *disassembler_find(Ctx *ctx)
 {
-    Arena *arena = ctx_arena(ctx);
-    const char *tmp = getenv("TMPDIR");
-    char *folder =
-        arena_printf(arena, "%s/exo-XXXXXX", tmp && *tmp ? tmp : "/tmp");
-    if (!mkdtemp(folder)) {
-        diag_error(ctx, nowhere, "ptxas", "no temporary folder '%s': %s",
-                   folder, strerror(errno));
-        return false;
-    }
-    const char *source = arena_printf(arena, "%s/kernel.ptx", folder);
-    bool ok = write_file(source, ptx, n);
-    if (ok)
-        ok = assemble(ctx, ptxas, arch, folder, cubin, out);
-    else
-        diag_error(ctx, nowhere, "ptxas", "cannot write '%s': %s", source,
-                   strerror(errno));
-    unlink(source);
-    unlink(arena_printf(arena, "%s/kernel.cubin", folder));
-    rmdir(folder);
-    return ok;
+    static const char *const names[] = { "nvdisasm", "cuobjdump" };
+    const char *chosen = getenv("EXO_CUOBJDUMP");
+    if (chosen && *chosen)
+        return toolkit_is_program(chosen) ? chosen : NULL;
+    const char *found = NULL;
+    for (size_t i = 0; i < 2 && !found; i++)
+        found = toolkit_find(ctx, names[i]);
+    return found;
+}
+
+bool disassemble(Ctx *ctx, const char *program, const char *cubin, size_t n,
+                 StrBuf *sass, const char **why)
+{
+    const char *name = strrchr(program, '/');
+    bool is_dump = strstr(name ? name : program, "cuobjdump") != NULL;
+    char *args[] = { (char *)(is_dump ? "cuobjdump" : "nvdisasm"),
+                     (char *)(is_dump ? "-sass" : "-c"), (char *)"kernel.cubin",
+                     NULL };
+    ToolkitRun run = { .program = program,
+                       .args = args,
+                       .input = "kernel.cubin",
+                       .data = cubin,
+                       .n = n };
+    int status = toolkit_run(ctx, &run, sass, NULL, why);
+    if (status > 0)
+        *why = arena_printf(ctx_arena(ctx), "%s refuses the cubin", program);
+    else if (status < 0)
+        *why = arena_printf(ctx_arena(ctx), "%s %s", program, *why);
+    return status == 0;
 }

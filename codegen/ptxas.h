@@ -31,6 +31,9 @@ typedef struct PtxasReport {
  * looked. In the Ctx's arena. */
 const char *ptxas_find(Ctx *ctx, const char *chosen);
 
+/* EXO_PTXAS or where else it is looked for; NULL without a word. */
+const char *ptxas_look(Ctx *ctx);
+
 /* Assembles the PTX for `arch`, appends the cubin (NULL: not wanted) and fills
  * the report (strings in the Ctx's arena). False and errors when ptxas cannot
  * be run or refuses; its messages are quoted. */
@@ -44,5 +47,13 @@ void ptxas_parse(Ctx *ctx, const char *text, PtxasReport *out);
  * setmaxnreg, naming kernel and note; a warning for other C75xx notes. False
  * when there was an error. */
 bool ptxas_gate(Ctx *ctx, const PtxasReport *report);
+
+/* A program that shows what a cubin holds: EXO_CUOBJDUMP, else nvdisasm or
+ * cuobjdump where ptxas is looked for. NULL where there is none. */
+const char *disassembler_find(Ctx *ctx);
+/* Appends the cubin's SASS as that program prints it; false and *why (in the
+ * Ctx's arena) where it does not. */
+bool disassemble(Ctx *ctx, const char *program, const char *cubin, size_t n,
+                 StrBuf *sass, const char **why);
 
 #endif

@@ -7,6 +7,7 @@
 # split-file come from LLVM 19. Features for REQUIRES:
 #   llvm, z3, json, edit   the build has the library
 #   ptxas            an assembler was found, where exo-translate looks for it
+#   disassembler     nvdisasm or cuobjdump was found there
 #   gpu              libcuda.so.1 loads and device 0 is a Hopper
 #   long             ./dev test --long
 
@@ -27,9 +28,9 @@ if not hasattr(config, "exo_binary_dir"):
 LLVM_TOOLS = "/usr/lib/llvm-19/bin"
 
 
-def find_ptxas():
-    """The assembler, by the order that docs/tools.md states."""
-    chosen = os.environ.get("EXO_PTXAS")
+def find_program(variable, *names):
+    """Of the CUDA toolkit, by the order that docs/tools.md states."""
+    chosen = os.environ.get(variable)
     if chosen:
         return chosen if os.access(chosen, os.X_OK) else None
     home = os.environ.get("CUDA_HOME")
@@ -37,7 +38,8 @@ def find_ptxas():
     if home:
         folders.append(os.path.join(home, "bin"))
     folders.append("/usr/local/cuda/bin")
-    return shutil.which("ptxas", path=os.pathsep.join(folders))
+    found = (shutil.which(n, path=os.pathsep.join(folders)) for n in names)
+    return next(filter(None, found), None)
 
 
 def has_hopper():
@@ -65,16 +67,19 @@ config.test_exec_root = os.path.join(config.exo_binary_dir, "test")
 bin_folder = os.path.join(config.exo_binary_dir, "bin")
 path = [bin_folder, LLVM_TOOLS, os.environ.get("PATH", "")]
 config.environment["PATH"] = os.pathsep.join(path)
-for name in ("EXO_LONG", "EXO_PTXAS", "CUDA_HOME", "LD_LIBRARY_PATH"):
+for name in ("EXO_LONG", "EXO_PTXAS", "EXO_CUOBJDUMP", "CUDA_HOME",
+             "LD_LIBRARY_PATH"):
     if name in os.environ:
         config.environment[name] = os.environ[name]
 
 for name, present in config.exo_have.items():
     if present:
         config.available_features.add(name)
-ptxas = find_ptxas()
+ptxas = find_program("EXO_PTXAS", "ptxas")
 if ptxas:
     config.available_features.add("ptxas")
+if find_program("EXO_CUOBJDUMP", "nvdisasm", "cuobjdump"):
+    config.available_features.add("disassembler")
 if has_hopper():
     config.available_features.add("gpu")
 if os.environ.get("EXO_LONG"):

@@ -111,6 +111,13 @@ static const char *known_check(unsigned i)
     return i == 0 ? GATE : NULL;
 }
 
+/* Is the finding of that check, or of a part of it (check-async/races)? */
+static bool is_of(const PassFinding *f, const char *check)
+{
+    size_t n = strlen(check);
+    return !strncmp(f->check, check, n) && (!f->check[n] || f->check[n] == '/');
+}
+
 /* The worst verdict of a check; PASS_not_run where it has none. */
 static PassVerdict verdict_of(const Certificate *c, const char *check)
 {
@@ -121,7 +128,7 @@ static PassVerdict verdict_of(const Certificate *c, const char *check)
     PassVerdict worst = PASS_not_run;
     for (size_t i = 0; i < c->findings.len; i++) {
         const PassFinding *f = &c->findings.data[i];
-        if (!strcmp(f->check, check) && badness[f->verdict] > badness[worst])
+        if (is_of(f, check) && badness[f->verdict] > badness[worst])
             worst = f->verdict;
     }
     return worst;
@@ -208,6 +215,10 @@ static json_t *json_not_run(const Certificate *c)
     for (unsigned i = 0; (check = known_check(i)); i++)
         if (verdict_of(c, check) == PASS_not_run)
             set_text(object, check, reason_not_run(c, check));
+    for (size_t i = 0; i < c->findings.len; i++)
+        if (c->findings.data[i].verdict == PASS_not_run)
+            set_text(object, c->findings.data[i].check,
+                     c->findings.data[i].text);
     return object;
 }
 

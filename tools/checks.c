@@ -147,19 +147,22 @@ void tool_finding_print(StrBuf *out, const PassFinding *f)
         strbuf_addf(out, ": %s", f->text);
 }
 
+ToolStatus tool_finding_report(Ctx *ctx, const PassFinding *f)
+{
+    StrBuf s = { 0 };
+    tool_finding_print(&s, f);
+    diag_remark(ctx, (Loc){ 0 }, f->check, "%s", s.data);
+    strbuf_free(&s);
+    return f->verdict == PASS_refuted   ? TOOL_wrong
+           : f->verdict == PASS_unknown ? TOOL_undecided
+                                        : TOOL_done;
+}
+
 ToolStatus tool_findings_report(Ctx *ctx, const PassManager *pm)
 {
     ToolStatus status = TOOL_done;
-    for (size_t i = 0; i < pm->findings.len; i++) {
-        const PassFinding *f = &pm->findings.data[i];
-        StrBuf s = { 0 };
-        tool_finding_print(&s, f);
-        diag_remark(ctx, (Loc){ 0 }, f->check, "%s", s.data);
-        strbuf_free(&s);
-        if (f->verdict == PASS_refuted)
-            status = tool_status_worse(status, TOOL_wrong);
-        else if (f->verdict == PASS_unknown)
-            status = tool_status_worse(status, TOOL_undecided);
-    }
+    for (size_t i = 0; i < pm->findings.len; i++)
+        status = tool_status_worse(
+            status, tool_finding_report(ctx, &pm->findings.data[i]));
     return status;
 }

@@ -5,9 +5,13 @@
 #include "passes/lower/lower.h"
 #include "tools/input.h"
 #include "verify/async/readback.h"
+#include "verify/async/sass.h"
 #include "verify/check_async.h"
 
 #include <string.h>
+
+static const char READ_BACK[] = "check-async/read-back";
+static const char SASS[] = "check-async/sass";
 
 typedef struct Asked {
     PassCtx *pc;
@@ -33,8 +37,7 @@ static bool take_size(const char *name, size_t n, int64_t value, void *user)
 {
     Given *g = user;
     for (unsigned i = 0; i < g->set->n; i++) {
-        const char *own =
-            var_get(g->a->lowered->exprs, g->set->vars[i])->name;
+        const char *own = var_get(g->a->lowered->exprs, g->set->vars[i])->name;
         if (own && strlen(own) == n && !strncmp(own, name, n)) {
             g->values[i] = value;
             g->n++;
@@ -66,24 +69,54 @@ static void check_host(Asked *a, const Op *host, AsyncSource source)
     CheckResult r[ASYNC_PARTS];
     SizeSet sizes;
     bool given = given_sizes(a, host, &sizes);
-    check_async(a->pc->ctx, a->lowered, host, given ? &sizes : NULL, source,
-                r);
+    check_async(a->pc->ctx, a->lowered, host, given ? &sizes : NULL, source, r);
     for (int i = 0; i < ASYNC_PARTS; i++)
         report(a, &r[i]);
 }
 
+static CheckResult ptx_not_run(const char *check, const Op *host,
+                               const char *reason)
+{
+    return (CheckResult){ .check = check,
+                          .proc = op_attr_str(host, "name", "_"),
+                          .verdict = VERDICT_not_run,
+                          .reason = reason };
+}
+
+/* What the assembler makes of PTX that is right. */
+static CheckResult check_assembled(Asked *a, const Op *host, const char *ptx,
+                                   size_t n)
+{
+    StrBuf sass = { 0 };
+    const char *why = "this tool does not assemble";
+    CheckResult r;
+    if (a->in->sass && a->in->sass(a->pc->ctx, ptx, n, &sass, &why))
+        r = check_sass(a->pc->ctx, a->lowered, host, strbuf_text(&sass),
+                       sass.len);
+    else
+        r = ptx_not_run(SASS, host, why);
+    strbuf_free(&sass);
+    return r;
+}
+
 static void check_ptx(Asked *a, const Op *host)
 {
-    CheckResult r = { .check = "check-async/read-back",
-                      .proc = op_attr_str(host, "name", "_"),
-                      .verdict = VERDICT_not_run,
-                      .reason = "no PTX is given" };
+    static const char none[] = "no PTX is given";
+    CheckResult back = ptx_not_run(READ_BACK, host, none);
+    CheckResult sass = ptx_not_run(SASS, host, none);
     size_t n;
+    if (a->in && a->in->ptx_follows)
+        return;
     if (a->in && a->in->ptx) {
         const char *text = ctx_source_text(a->pc->ctx, a->in->ptx, &n);
-        r = check_readback(a->pc->ctx, a->lowered, host, a->in->ptx, text, n);
+        back =
+            check_readback(a->pc->ctx, a->lowered, host, a->in->ptx, text, n);
+        sass.reason = "reading the PTX back does not prove it";
+        if (back.verdict == VERDICT_proved)
+            sass = check_assembled(a, host, text, n);
     }
-    report(a, &r);
+    report(a, &back);
+    report(a, &sass);
 }
 
 static void not_run(Asked *a, const char *proc, const char *reason)
@@ -163,8 +196,7 @@ static void check_source(Asked *a, Module *m, const Op *proc)
 static AsyncSource source_of(const Asked *a, const Op *host)
 {
     Module *m = a->in ? a->in->source : NULL;
-    const Op *proc =
-        m ? module_symbol(m, op_attr_str(host, "name", "")) : NULL;
+    const Op *proc = m ? module_symbol(m, op_attr_str(host, "name", "")) : NULL;
     if (!proc || proc->code != OP_ctl_proc)
         return (AsyncSource){ 0 };
     return (AsyncSource){ m, proc };
@@ -192,11 +224,31 @@ void run_check_async(PassCtx *pc, Module *m, void *user)
 }
 
 void tool_readback(Ctx *ctx, const Module *m, const char *ptx, size_t n,
-                   void (*fn)(void *user, PassFinding f), void *user)
+                   ToolFindingFn *fn, void *user)
 {
     for (const Op *op = m->body->first; op; op = op->next)
         if (op->code == OP_host_proc) {
             CheckResult r = check_readback(ctx, m, op, 0, ptx, n);
+            fn(user, to_pass_finding(&r));
+        }
+}
+
+void tool_sass(Ctx *ctx, const Module *m, const char *sass, size_t n,
+               ToolFindingFn *fn, void *user)
+{
+    for (const Op *op = m->body->first; op; op = op->next)
+        if (op->code == OP_host_proc) {
+            CheckResult r = check_sass(ctx, m, op, sass, n);
+            fn(user, to_pass_finding(&r));
+        }
+}
+
+void tool_not_run(const Module *m, const char *check, const char *reason,
+                  ToolFindingFn *fn, void *user)
+{
+    for (const Op *op = m->body->first; op; op = op->next)
+        if (op->code == OP_host_proc) {
+            CheckResult r = ptx_not_run(check, op, reason);
             fn(user, to_pass_finding(&r));
         }
 }

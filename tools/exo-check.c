@@ -13,6 +13,7 @@
 #include "tools/options.h"
 #include "tools/output.h"
 #include "tools/prover.h"
+#include "tools/sass.h"
 #include "tools/show.h"
 #include "tools/warn.h"
 
@@ -128,6 +129,7 @@ static ToolStatus check_module(Check *c)
     status = check_sizes(c->ctx, c->m, c->options);
     if (status == TOOL_done)
         status = check_side_inputs(c->ctx, c->options, &c->inputs);
+    c->inputs.sass = sass_of_ptx;
     if (status != TOOL_done)
         return status;
     if (options_has(c->options, "--certificate"))

@@ -22,6 +22,7 @@
 #include "tools/output.h"
 #include "tools/prover.h"
 #include "tools/report.h"
+#include "tools/sass.h"
 #include "tools/warn.h"
 
 #include <stdio.h>
@@ -133,6 +134,7 @@ static ToolStatus run_pipeline(Translate *t, const char *text)
     Arena *arena = arena_new();
     ToolProver *prover = tool_prover_open(arena, t->ctx, t->options);
     pm.prover = tool_prover(prover);
+    t->inputs.ptx_follows = t->form > FORM_llvm;
     pm.checks = tool_checks_of(ctx_arena(t->ctx), &t->inputs, &pm.n_checks);
     bool ok = pipeline_run(&pm, &pipeline, &t->m);
     ToolStatus status = tool_findings_report(t->ctx, &pm);
@@ -212,21 +214,21 @@ static ToolStatus missing(const char *what)
     return TOOL_missing;
 }
 
-#if EXO_WITH_LLVM
 typedef struct ReadBack {
     Translate *t;
     ToolStatus status;
 } ReadBack;
 
-/* What reading the PTX back found about one procedure. */
+/* What reading the PTX or the SASS back found about one procedure. */
 static void read_back(void *user, PassFinding f)
 {
     ReadBack *b = user;
     certificate_add_finding(&b->t->cert, f);
-    if (f.verdict == PASS_refuted)
-        b->status = TOOL_wrong;
+    b->status =
+        tool_status_worse(b->status, tool_finding_report(b->t->ctx, &f));
 }
 
+#if EXO_WITH_LLVM
 static ToolStatus make_ptx(Translate *t)
 {
     StrBuf summary = { 0 };
@@ -243,7 +245,7 @@ static ToolStatus make_ptx(Translate *t)
     ReadBack back = { t, TOOL_done };
     tool_readback(t->ctx, t->m, strbuf_text(&t->ptx), t->ptx.len, read_back,
                   &back);
-    return back.status;
+    return allow_unknown(t, back.status);
 }
 #else
 static ToolStatus make_ptx(Translate *t)
@@ -264,6 +266,20 @@ static void note_registers(Translate *t)
                     t->ptxas.kernels.data[i].registers;
 }
 
+/* What the assembler made of it, where a program can show that. */
+static ToolStatus read_sass(Translate *t)
+{
+    StrBuf sass = { 0 };
+    const char *why;
+    ReadBack back = { t, TOOL_done };
+    if (sass_of_cubin(t->ctx, t->cubin.data, t->cubin.len, &sass, &why))
+        tool_sass(t->ctx, t->m, strbuf_text(&sass), sass.len, read_back, &back);
+    else
+        tool_not_run(t->m, "check-async/sass", why, read_back, &back);
+    strbuf_free(&sass);
+    return allow_unknown(t, back.status);
+}
+
 static ToolStatus assemble(Translate *t)
 {
     const char *chosen = options_value(t->options, "--ptxas", NULL);
@@ -280,7 +296,7 @@ static ToolStatus assemble(Translate *t)
         &t->cert, (PassFinding){ .check = "ptxas-gate",
                                  .text = "this target",
                                  .verdict = ok ? PASS_proved : PASS_refuted });
-    return ok ? TOOL_done : TOOL_wrong;
+    return ok ? read_sass(t) : TOOL_wrong;
 }
 
 /* PTX, and the cubin where the form or --gate asks for it. */
