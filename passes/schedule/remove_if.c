@@ -61,11 +61,18 @@ static bool is_map(const Access *a)
     return a->base->type->kind == TK_map;
 }
 
-/* A value that is zero: read from a map outside its tensor, through casts. */
+/* Zero of a zero: casts, and the rounding of tf32. */
+static bool keeps_zero(const Op *op)
+{
+    return op->code == OP_arith_cast || op->code == OP_arith_tf32;
+}
+
+/* A value that is zero: read from a map outside its tensor, through ops that
+ * keep zero. */
 static bool is_zero(Guard *g, const Facts *f, const Value *v)
 {
     const Op *op = v->def;
-    while (op && op->code == OP_arith_cast)
+    while (op && keeps_zero(op))
         op = op->operands[0].u.value->def;
     if (!op || op->code != OP_mem_load)
         return false;

@@ -1,0 +1,64 @@
+#!/usr/bin/env python3
+"""The kernels of kernels/gemm are what their sources and schedules give, and
+translate with all their checks.
+
+Every committed text is compared; every kernel is translated in long runs
+(EXO_LONG=1), otherwise a few of each type. The last line counts.
+"""
+import importlib.util
+import os
+import subprocess
+import sys
+
+BIN = os.environ["EXO_BIN"]
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
+    os.path.abspath(__file__))))
+GEMM = os.path.join(ROOT, "kernels", "gemm")
+SAMPLE = ("_128x256", "_64x32")
+
+
+def load_make():
+    spec = importlib.util.spec_from_file_location(
+        "make", os.path.join(GEMM, "src", "make.py"))
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def translate(path):
+    done = subprocess.run(
+        [os.path.join(BIN, "exo-translate"), path, "--to=ptx", "-o",
+         os.devnull], capture_output=True, text=True, check=False)
+    return done.returncode in (0, 4), done.stderr
+
+
+def main():
+    make, passed, failed = load_make(), 0, 0
+    names = set()
+    for name, source, params in make.variants():
+        path = os.path.join(GEMM, name + ".exo")
+        names.add(name + ".exo")
+        text = make.schedule(os.path.join(BIN, "exo-opt"), name, source,
+                             params)
+        with open(path, encoding="utf-8") as f:
+            same = f.read() == text
+        if not same:
+            print(f"{name}.exo is not what its source and schedule give: "
+                  "run kernels/gemm/src/make.py")
+        right, errors = True, ""
+        if os.environ.get("EXO_LONG") or name.endswith(SAMPLE):
+            right, errors = translate(path)
+        if not right:
+            print(f"{name}.exo does not translate:\n{errors}")
+        passed += same and right
+        failed += not (same and right)
+    stray = {f for f in os.listdir(GEMM) if f.endswith(".exo")} - names
+    for name in sorted(stray):
+        print(f"{name} has no row in src/variants.json")
+    failed += len(stray)
+    print(f"{passed} passed, {failed} failed, 0 skipped")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
