@@ -107,6 +107,7 @@ static void observe(MachineObserver *self, const MachineEvent *e)
     if (e->kind != MEV_launch)
         protocol_event(r, e);
     order_event(&r->order, e);
+    races_forget(r);
     if (e->kind == MEV_launch) {
         r->exited = NULL;
         r->targets.len = 0;

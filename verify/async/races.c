@@ -2,47 +2,32 @@
  *
  * Shared memory is watched in chunks of 16 bytes, each split into parts as
  * small as its accesses were, down to a byte; global memory by element, where
- * the kernel writes the tensor at all. A part remembers its last write and the
- * reads since. An access looks at what its agent knew when it was issued: a
- * write by a thread is seen by the async proxy only through a proxy fence of
- * that thread, everything else by plain order. */
+ * the kernel writes the tensor at all. A part has a state (shadow.h). An access
+ * looks at what its agent knew when it was issued: a write by a thread is seen
+ * by the async proxy only through a proxy fence of that thread, everything else
+ * by plain order. What one access makes of one state is found once. */
 #include "verify/async/run.h"
 
 #include "ir/values.h"
+#include "verify/async/shadow.h"
 
 #include <string.h>
 
-enum { CHUNK = 16 };
-
-typedef struct Read {
-    Stamp stamp;
-    struct Read *next;
-} Read;
-
-typedef struct Part {
-    Stamp write; /* op NULL: none */
-    unsigned cluster;
-    Read *reads;
-} Part;
+enum { CHUNK = 16, STEPS = 8 };
 
 /* 16 bytes: `size` of them a part. */
 typedef struct Chunk {
     unsigned size; /* 0: not touched */
-    Part *parts;
+    State *whole;  /* when it is one part */
+    State **parts; /* when it is several */
+    unsigned room; /* for so many */
 } Chunk;
 
 typedef struct TensorShadow {
     const Tensor *tensor;
-    Part *parts; /* by element */
+    State **parts; /* by element */
     struct TensorShadow *next;
 } TensorShadow;
-
-struct Shadow {
-    size_t n_chunks; /* of a CTA */
-    Chunk *chunks;   /* by cluster, CTA, chunk */
-    TensorShadow *tensors;
-    Read *free;
-};
 
 /* Who looks, with what it knew. */
 typedef struct Viewer {
@@ -52,6 +37,26 @@ typedef struct Viewer {
     bool own;             /* .. its one lane's work counts */
     uint32_t cp, waited;  /* the lane's cp.async that it knows to be over */
 } Viewer;
+
+/* An access, which may come as several events with nothing in between, and what
+ * it made of the states that it met. */
+typedef struct Touch {
+    MachineEvent event; /* op NULL: none */
+    bool write;
+    Viewer viewer;
+    Stamp stamp;
+    unsigned n;
+    State *from[STEPS], *to[STEPS];
+    State *written; /* what a write leaves */
+} Touch;
+
+struct Shadow {
+    size_t n_chunks; /* of a CTA */
+    Chunk *chunks;   /* by cluster, CTA, chunk */
+    TensorShadow *tensors;
+    StatePool pool;
+    Touch touch;
+};
 
 /* ---- what is known ------------------------------------------------------- */
 
@@ -206,36 +211,6 @@ static bool is_add(const Stamp *s)
     return s->op->code == OP_async_bulk_tensor_reduce && s->adds;
 }
 
-static void add_read(AsyncRun *r, Part *p, const Stamp *s)
-{
-    for (Read *x = p->reads; x; x = x->next)
-        if (x->stamp.agent == s->agent &&
-            (x->stamp.mask == s->mask || x->stamp.epoch == s->epoch)) {
-            x->stamp.mask |= s->mask;
-            x->stamp.epoch = s->epoch;
-            x->stamp.op = s->op;
-            return;
-        }
-    Read *x = r->shadow->free;
-    if (x)
-        r->shadow->free = x->next;
-    else
-        x = ARENA_NEW(r->order.arena, Read);
-    x->stamp = *s;
-    x->next = p->reads;
-    p->reads = x;
-}
-
-static void drop_reads(Shadow *sh, Part *p)
-{
-    while (p->reads) {
-        Read *x = p->reads;
-        p->reads = x->next;
-        x->next = sh->free;
-        sh->free = x;
-    }
-}
-
 /* A read of what was written as another object, whose memory it shares. */
 static void fault_dead(AsyncRun *r, const MachineEvent *e, const Stamp *s)
 {
@@ -247,10 +222,12 @@ static void fault_dead(AsyncRun *r, const MachineEvent *e, const Stamp *s)
     strbuf_free(&what);
 }
 
-static void touch(AsyncRun *r, const MachineEvent *e, const Viewer *v,
-                  const Stamp *s, Part *p, bool write)
+static void check(AsyncRun *r, const MachineEvent *e, const Touch *t,
+                  const State *p)
 {
-    bool other = p->cluster != e->agent.cluster, adds = write && is_add(s);
+    const Viewer *v = &t->viewer;
+    bool other = p->cluster != e->agent.cluster;
+    bool write = t->write, adds = write && is_add(&t->stamp);
     if (p->write.op && (other || !sees(r, e, v, &p->write, true)))
         fault(r, e, v, &p->write, write, true);
     if (!write && p->write.op && p->write.object != e->object)
@@ -260,60 +237,133 @@ static void touch(AsyncRun *r, const MachineEvent *e, const Viewer *v,
         if ((write || added) && !(adds && added) &&
             (other || !sees(r, e, v, &x->stamp, added))) {
             fault(r, e, v, &x->stamp, write, added);
-            break;
+            return;
         }
     }
-    if (!write || adds) {
-        if (!p->write.op && !p->reads)
-            p->cluster = e->agent.cluster;
-        add_read(r, p, s);
+}
+
+/* What the access makes of a state that it has not met; takes the reference to
+ * `from`. */
+static State *next_state(AsyncRun *r, Touch *t, State *from)
+{
+    StatePool *pool = &r->shadow->pool;
+    unsigned cluster = t->event.agent.cluster;
+    if (t->write && !is_add(&t->stamp)) {
+        if (!t->written) {
+            t->written = state_copy(pool, NULL);
+            state_set_write(pool, t->written, &t->stamp, cluster);
+        }
+        state_drop(pool, from);
+        return state_keep(t->written);
+    }
+    State *to = from;
+    if (!from || from->refs > 1) {
+        to = state_copy(pool, from);
+        state_drop(pool, from);
+    }
+    state_add_read(pool, to, &t->stamp, cluster);
+    return to;
+}
+
+static void touch(AsyncRun *r, const MachineEvent *e, State **at)
+{
+    StatePool *pool = &r->shadow->pool;
+    Touch *t = &r->shadow->touch;
+    State *from = *at;
+    for (unsigned i = 0; i < t->n; i++)
+        if (t->from[i] == from) {
+            *at = state_keep(t->to[i]);
+            state_drop(pool, from);
+            return;
+        }
+    if (from)
+        check(r, e, t, from);
+    bool met_again = !from || from->refs > 1;
+    if (!met_again || t->n == STEPS) {
+        *at = next_state(r, t, from);
         return;
     }
-    drop_reads(r->shadow, p);
-    p->write = *s;
-    p->cluster = e->agent.cluster;
+    t->from[t->n] = state_keep(from);
+    *at = next_state(r, t, from);
+    t->to[t->n++] = state_keep(*at);
+}
+
+static void forget(Shadow *sh)
+{
+    Touch *t = &sh->touch;
+    for (unsigned i = 0; i < t->n; i++) {
+        state_drop(&sh->pool, t->from[i]);
+        state_drop(&sh->pool, t->to[i]);
+    }
+    state_drop(&sh->pool, t->written);
+    *t = (Touch){ 0 };
+}
+
+void races_forget(AsyncRun *r)
+{
+    if (r->shadow && r->shadow->touch.event.op)
+        forget(r->shadow);
+}
+
+static bool same_access(const MachineEvent *a, const MachineEvent *b)
+{
+    return a->op == b->op && a->kind == b->kind && a->effect == b->effect &&
+           a->tensor == b->tensor && a->object == b->object &&
+           a->cta == b->cta && a->bar == b->bar &&
+           a->agent.kind == b->agent.kind &&
+           a->agent.cluster == b->agent.cluster &&
+           a->agent.cta == b->agent.cta && a->agent.warp == b->agent.warp &&
+           a->agent.lanes == b->agent.lanes;
+}
+
+static void begin_access(AsyncRun *r, const MachineEvent *e)
+{
+    Touch *t = &r->shadow->touch;
+    if (same_access(&t->event, e))
+        return;
+    forget(r->shadow);
+    t->event = *e;
+    t->write = e->kind == MEV_write;
+    t->viewer = viewer(r, e);
+    t->stamp = order_stamp(&r->order, e);
 }
 
 /* ---- shared memory ------------------------------------------------------- */
 
-static Read *copy_reads(AsyncRun *r, const Read *from)
-{
-    Read *first = NULL;
-    for (; from; from = from->next) {
-        Read *x = ARENA_NEW(r->order.arena, Read);
-        x->stamp = from->stamp;
-        x->next = first;
-        first = x;
-    }
-    return first;
-}
-
 /* Parts of at most `size` bytes, which divides 16. */
 static void split(AsyncRun *r, Chunk *c, unsigned size)
 {
-    if (!c->size) {
-        c->size = size;
-        c->parts = ARENA_ARRAY(r->order.arena, Part, CHUNK / size);
-        return;
-    }
+    if (!c->size)
+        c->size = CHUNK;
     if (c->size <= size)
         return;
-    Part *parts = ARENA_ARRAY(r->order.arena, Part, CHUNK / size);
-    for (unsigned i = 0; i < CHUNK / size; i++) {
-        parts[i] = c->parts[i * size / c->size];
-        parts[i].reads = copy_reads(r, parts[i].reads);
-    }
-    c->parts = parts;
+    StatePool *pool = &r->shadow->pool;
+    State *old[CHUNK];
+    unsigned n = CHUNK / size, each = c->size / size;
+    for (unsigned i = 0; i < CHUNK / c->size; i++)
+        old[i] = c->size == CHUNK ? c->whole : c->parts[i];
+    if (c->room < n)
+        c->parts = ARENA_ARRAY(r->order.arena, State *, n);
+    c->room = c->room < n ? n : c->room;
+    for (unsigned i = 0; i < n; i++)
+        c->parts[i] = state_keep(old[i / each]);
+    for (unsigned i = 0; i < CHUNK / c->size; i++)
+        state_drop(pool, old[i]);
+    c->whole = NULL;
     c->size = size;
 }
 
-/* All of a chunk is written: it may be one part again. */
-static void whole(AsyncRun *r, const MachineEvent *e, const Viewer *v,
-                  const Stamp *s, Chunk *c)
+/* All of a split chunk is touched; after a write it is one part again. */
+static void touch_all(AsyncRun *r, const MachineEvent *e, Chunk *c)
 {
-    unsigned n = CHUNK / c->size;
-    for (unsigned i = 0; i < n; i++)
-        touch(r, e, v, s, &c->parts[i], true);
+    bool joins = e->kind == MEV_write;
+    for (unsigned i = 0; i < CHUNK / c->size; i++)
+        touch(r, e, &c->parts[i]);
+    if (!joins)
+        return;
+    c->whole = c->parts[0];
+    for (unsigned i = 1; i < CHUNK / c->size; i++)
+        state_drop(&r->shadow->pool, c->parts[i]);
     c->size = CHUNK;
 }
 
@@ -325,12 +375,10 @@ static unsigned part_size(int64_t at, int64_t n)
     return size;
 }
 
-static void shared_access(AsyncRun *r, const MachineEvent *e, bool write)
+static void shared_access(AsyncRun *r, const MachineEvent *e)
 {
     Shadow *sh = r->shadow;
     Order *o = &r->order;
-    Viewer v = viewer(r, e);
-    Stamp s = order_stamp(o, e);
     Chunk *chunks =
         sh->chunks + (e->agent.cluster * o->n_ctas + e->cta) * sh->n_chunks;
     int64_t at = e->offset, end = e->offset + e->length;
@@ -339,20 +387,20 @@ static void shared_access(AsyncRun *r, const MachineEvent *e, bool write)
         int64_t n = (stop < end ? stop : end) - at;
         Chunk *c = &chunks[at / CHUNK];
         split(r, c, part_size(at % CHUNK, n));
-        if (write && n == CHUNK) {
-            whole(r, e, &v, &s, c);
-        } else {
+        if (c->size == CHUNK)
+            touch(r, e, &c->whole);
+        else if (n == CHUNK)
+            touch_all(r, e, c);
+        else
             for (int64_t i = 0; i < n; i += c->size)
-                touch(r, e, &v, &s, &c->parts[(at + i) % CHUNK / c->size],
-                      write);
-        }
+                touch(r, e, &c->parts[(at + i) % CHUNK / c->size]);
         at += n;
     }
 }
 
 /* ---- global memory ------------------------------------------------------- */
 
-static Part *tensor_parts(AsyncRun *r, const Tensor *t)
+static State **tensor_parts(AsyncRun *r, const Tensor *t)
 {
     TensorShadow *x = r->shadow->tensors;
     while (x && x->tensor != t)
@@ -361,22 +409,25 @@ static Part *tensor_parts(AsyncRun *r, const Tensor *t)
         return x->parts;
     x = ARENA_NEW(r->order.arena, TensorShadow);
     x->tensor = t;
-    x->parts = ARENA_ARRAY(r->order.arena, Part, t->count);
+    x->parts = ARENA_ARRAY(r->order.arena, State *, t->count);
     x->next = r->shadow->tensors;
     r->shadow->tensors = x;
     return x->parts;
 }
 
-static void global_access(AsyncRun *r, const MachineEvent *e, bool write)
+static void global_access(AsyncRun *r, const MachineEvent *e)
+{
+    State **parts = tensor_parts(r, e->tensor);
+    for (int64_t i = 0; i < e->length; i++)
+        touch(r, e, &parts[e->offset + i]);
+}
+
+static bool is_quiet(const AsyncRun *r, const Tensor *t)
 {
     for (unsigned i = 0; i < r->n_quiet; i++)
-        if (r->quiet[i] == e->tensor)
-            return;
-    Viewer v = viewer(r, e);
-    Stamp s = order_stamp(&r->order, e);
-    Part *parts = tensor_parts(r, e->tensor);
-    for (int64_t i = 0; i < e->length; i++)
-        touch(r, e, &v, &s, &parts[e->offset + i], write);
+        if (r->quiet[i] == t)
+            return true;
+    return false;
 }
 
 void races_event(AsyncRun *r, const MachineEvent *e)
@@ -384,6 +435,7 @@ void races_event(AsyncRun *r, const MachineEvent *e)
     if (e->kind == MEV_launch) {
         Order *o = &r->order;
         r->shadow = ARENA_NEW(o->arena, Shadow);
+        r->shadow->pool.arena = o->arena;
         r->shadow->n_chunks =
             (size_t)op_attr_int(e->op, "smem_bytes", 0) / CHUNK + 64;
         r->shadow->chunks =
@@ -391,10 +443,11 @@ void races_event(AsyncRun *r, const MachineEvent *e)
                         r->shadow->n_chunks * o->n_clusters * o->n_ctas);
         return;
     }
-    if (r->races_bad)
+    if (r->races_bad || (e->tensor && is_quiet(r, e->tensor)))
         return;
+    begin_access(r, e);
     if (e->tensor)
-        global_access(r, e, e->kind == MEV_write);
+        global_access(r, e);
     else
-        shared_access(r, e, e->kind == MEV_write);
+        shared_access(r, e);
 }

@@ -52,5 +52,7 @@ void protocol_event(AsyncRun *r, const MachineEvent *e);
 void protocol_after(AsyncRun *r, const MachineEvent *e);
 /* Reads and writes. */
 void races_event(AsyncRun *r, const MachineEvent *e);
+/* What agents know has changed. */
+void races_forget(AsyncRun *r);
 
 #endif
