@@ -1,16 +1,19 @@
 #!/usr/bin/env python3
 """Random programs under random steps compute what they computed before.
 
-Each program gets a schedule of steps under `try`: a step is refused or taken.
-Then the program is run as it was and as scheduled, at sizes down to 1, on the
-same inputs: small integers, so that every order of summation gives the same
-bits. A difference, a read of what was never written, or an access outside a
-tensor is a step that should have been refused. 400 steps are tried, 20000 with
-EXO_LONG.
+Each program is random statements and a recipe's own, and gets the recipe's steps
+with random arguments, then random ones. Each step is refused or taken. Then the
+program is run as it was and as scheduled, at sizes down to 1, on the same inputs:
+small integers, so that every order of summation gives the same bits. A
+difference, a read of what was never written, or an access outside a tensor is a
+step that should have been refused. Every operator must have been taken once at
+least; how often each was tried and taken is printed. 500 steps are tried, 20000
+with EXO_LONG.
 """
 
 import os
 import random
+import re
 import struct
 import subprocess
 import sys
@@ -18,7 +21,7 @@ import tempfile
 
 BIN = os.environ.get("EXO_BIN", "build/bin")
 STEPS = 10
-ATTEMPTS = 20000 if os.environ.get("EXO_LONG") else 400
+ATTEMPTS = 20000 if os.environ.get("EXO_LONG") else 500
 SIZES = (1, 6, 13)
 
 
@@ -69,12 +72,247 @@ def statements(rng, loops, depth, indent, out):
             out.append(f"{pad}{to} {sign} {value(rng, loops)}")
 
 
-def program(rng):
+# A recipe: definitions before the procedure, statements at its end, steps. What
+# stands in {..|..} is one of these at random. Helpers begin with _, so that the
+# procedure stays the only public one.
+ADD = """def _add(n: size, a: [f32][n], b: [f32][n]):
+    for i in seq(0, n):
+        a[i] += b[i]
+"""
+FOUR = """def _four(a: [f32][4], b: [f32][4]):
+    for i in seq(0, 4):
+        a[i] += b[i]
+"""
+NOTHING = """def _nothing(n: size):
+    pass
+"""
+CONFIG = """@config
+class C:
+    s: f32
+    q: f32
+"""
+CLEAR = """for r0 in seq(0, N):
+    for r1 in seq(0, 8):
+        y[r0, r1] = 1.0
+"""
+COPY = """b0: f32[8]
+for r0 in seq(0, 8):
+    b0[r0] = z[r0]
+for r1 in seq(0, 8):
+    z[r1] = b0[7 - r1]
+"""
+PAIR = """for r0 in seq(0, N):
+    u[r0] = x[r0]
+for r1 in seq(0, N):
+    y[r1, {0|1}] = u[{r1|N - 1 - r1}]
+"""
+NEST = """for r0 in seq(0, N):
+    for r1 in seq(0, 8):
+        y[r0, r1] = x[r0]
+        y[r0, {r1|7 - r1}] += 1.0
+"""
+
+RECIPES = [
+    (ADD + NOTHING, "_add(N, u[0:N], x[0:N])\n", """
+proc _add
+copy_proc _other
+proc _other
+divide_loop `i` {2|3} io ii {guard|cut|perfect}
+proc f
+c = call_eqv `_add(_)` _other
+insert_noop_call c.{after|before} `_nothing(N)`
+inline {c|`_nothing(_)`}
+"""),
+    (ADD, "for r0 in seq(0, {N|N - 1}):\n    u[r0] += x[{r0|0}]\n", """
+replace `r0` {_add|`_add(n=N)`}
+inline `_add(_)`
+"""),
+    (FOUR, "for r0 in seq(0, 4):\n    z[r0{| + 1}] += z[r0 + 4]\n", """
+proc _four
+make_instr _quad cuda_thread cuda_in_order_instr `nop;`
+proc f
+replace `r0` _quad
+set_trailing_barrier_expr `_quad(_)` None
+"""),
+    (CONFIG, "C.s = 1.0\nz[0] = z[1] * z[2]\n", """
+delete_config `C.s = _`
+bind_config `z[0] = z[1] * z[2]` `z[{1|2}]` C.s
+write_config `t = 0.0`.before C.{q|s} 1.0
+"""),
+    ("", "w0 = y[0:N, 2:6]\nfor r0 in seq(0, N):\n    w0[r0, 1] = 2.0\n", """
+inline_window `w0 = _`#0
+stage_window `r0` `y[0:N, {0:8|3:5|4:8}]` w1
+stage_mem `r0` `y[0:N, {0:8|3}]` s0
+"""),
+    ("", "for r0 in seq(0, N):\n    u[r0] = 3.0\nfor r1 in seq(0, N):\n"
+     "    u[r1] = {4.0|x[r1]}\n", """
+m0 = stage_window `r0` `u[0:N] @ Sm90_tensorMap(0, 8)` u_map
+divide_loop `r0` {2|4} ro ri
+remove_if `ro`/`if _ < N`
+inline_window m0
+m1 = stage_window `r1` `u[{0:N|0:1}] @ Sm90_tensorMap(0, 8)` v_map
+divide_loop `r1` {2|4} rp rj
+remove_if `rp`/`if _ < N`
+"""),
+    ("", CLEAR, """
+parallelize_loop `r0`
+set_loop_mode `r0` seq pragma_unroll=2
+update_loop_mode `r0` pragma_unroll={4|0}
+set_loop_mode `r0` cuda_tasks
+set_loop_mode `r1` cuda_threads unit=cuda_thread
+wrap_with_context `r0` `CudaDeviceFunction(blockDim=32)`
+insert_fence `r1`.after cuda_in_order cuda_in_order
+insert_barrier_alloc `r1`.before bar `barrier @ CudaMbarrier`
+insert_arrive `r1`.after cuda_in_order bar
+insert_await `r1`.after bar cuda_in_order
+wrap_with_context `r1` `CudaWarps(0, 1)`
+lift_scope `with CudaWarps(_)`
+"""),
+    ("", "z[0] = z[1] + (z[2] + z[3])\nz[{4|1}] = z[4] + z[5]\n", """
+left_reassociate_expr `z[0] = z[1] + (z[2] + z[3])` `z[{1|2}] + _`
+commute_expr `z[0] = _`#0 `_ + _`
+fold_into_reduce `z[4] = z[4] + z[5]`
+s = split_write `z[0] = z[_] + _`#0
+merge_writes s
+"""),
+    ("", """a0: f32
+a0 = 0.0
+for r0 in seq(0, N):
+    a0 += {2.0|z[3]} * x[r0]
+u[0] = a0
+if N == 6:
+    for r1 in seq(0, N):
+        u[r1] = 1.0
+""", """
+lift_reduce_constant `a0 = 0.0`
+rewrite_expr `r1` N 6
+unroll_loop `r1`
+"""),
+    ("", COPY, """
+resize_dim `b0` 0 {8|9|16} offset={0|-1}
+divide_dim `b0` 0 {2|4}
+rearrange_dim `b0` `[1, 0]`
+mult_dim `b0` {0 1|1 0}
+set_memory `b0` DRAM
+set_precision `b0` f64
+expand_dim `b0` {8|N} {0|3}
+"""),
+    ("", COPY, """
+unroll_loop `r0`
+unroll_loop `r1`
+unroll_buffer `b0` 0
+"""),
+    ("", """b0: f32[N]
+for r0 in seq(0, N):
+    b0[r0] = x[r0]
+    if r0 > {0|1}:
+        u[r0] = b0[r0] + b0[r0 - 1]
+""", """
+resize_dim `b0` 0 {1|2|3} fold=true
+delete_buffer `b0`
+"""),
+    ("", """for r0 in seq(0, N):
+    b0: f32
+    b0 = x[r0]
+    b1: f32
+    b1 = {2.0|b0}
+    u[r0] = b1
+""", """
+reuse_buffer `b0` `b1`
+lift_alloc `b0`
+sink_alloc `b0`
+autolift_alloc `b0`
+"""),
+    ("", """for r0 in seq(0, N):
+    b0: f32
+    b0 = {x|u}[r0]
+    u[r0] = 1.0
+    y[r0, 0] = b0
+""", """
+inline_assign `b0 = _`
+delete_buffer `b0`
+"""),
+    ("", "for r0 in seq(0, N):\n    u[r0] = x[{r0|0}]\nfor r1 in seq(0, N):\n"
+     "    u[r1] {+=|=} x[r1]\n", """
+divide_with_recompute `r0` 1 1 ro ri
+divide_with_recompute `r1` {1|`(N + 1) / 2`} {1|2} rp rj
+"""),
+    ("", "for r0 in seq(0, N):\n    u[r0] = {x[r0]|u[0]}\n", """
+divide_with_recompute `r0` 1 1 ro ri
+remove_loop `ro`
+"""),
+    ("", PAIR, """
+shift_loop `r1` {1|2}
+extend_loop {`r1`|`r0`} 0 `N + {1|2}`
+shift_loop `r1` 0
+fuse `r0` `r1`
+"""),
+    ("", CLEAR, """
+mult_loops `r0` rm
+divide_loop `rm` 8 r0 r1 {perfect|guard|cut}
+reorder_loops `r0`
+cut_loop `r0` {0|1|`N - 1`}
+join_loops `r0`#0 `r0`#1
+"""),
+    ("", "z[3] = 4.0\n", """
+s = specialize `z[3] = 4.0` `N < 1`
+eliminate_dead_code s
+s = specialize `z[3] = 4.0` `N {> 5|< 1}`
+eliminate_dead_code s
+simplify
+add_if `z[3] = _`#0 `N {>= 1|> 2}`
+add_loop `z[3] = _`#0 rl {3|N}
+remove_loop `rl`
+insert_pass `z[3] = _`#0.after
+delete_pass `pass`#0
+"""),
+    ("", "z[3] = z[1] * 2.0\nz[5] = {4.0|z[3]}\n", """
+bind_expr `z[3] = z[1] * 2.0` `z[1]` v0
+reorder_stmts `z[3] = _`#0
+reorder_stmts `z[3] = _`
+extract_subproc `z[5] = _` _sub
+add_assertion `N >= {1|2}`
+"""),
+    ("", "for r0 in seq(0, N):\n    b0: f32[4]\n    b0[1] = 2.0\n    u[r0] = b0[1]\n",
+     """
+wrap_with_context `r0` `CudaDeviceFunction(blockDim=32)`
+set_loop_mode `r0` cuda_tasks
+insert_barrier_alloc `b0`.before bar `barrier[4] @ CudaMbarrier`
+set_dim_size_annotation `b0` 0 2
+set_dim_size_annotation `bar` 0 2
+set_ring_guarded_by `b0` bar
+"""),
+    ("", CLEAR, """
+rename g
+set_arg_memory u CudaGmemLinear
+set_window z true
+"""),
+    ("", NEST, """
+fission `y[_] += 1.0`.before {1|2}
+lift_scope `r1`#0
+partial_eval N 6
+"""),
+    ("", NEST, """
+autofission `y[_] += 1.0`.before
+fuse `r0`#0 `r0`#1
+"""),
+]
+
+
+def fill(rng, text):
+    """The text with one of the alternatives in each {..|..}."""
+    return re.sub(r"\{([^{}]*)\}",
+                  lambda m: rng.choice(m.group(1).split("|")), text)
+
+
+def program(rng, recipe):
     out = ["def f(N: size, x: f32[N], z: f32[8], y: f32[N, 8], u: f32[N]):",
            "    t: f32", "    t = 0.0"]
     statements(rng, [], 0, 1, out)
     statements(rng, [], 0, 1, out)
-    return "\n".join(out) + "\n"
+    own = fill(rng, recipe[1]).rstrip("\n").split("\n")
+    out += ["    " + line for line in own]
+    return recipe[0] + "\n" + "\n".join(out) + "\n"
 
 
 def step(rng, n):
@@ -157,14 +395,14 @@ def write_inputs(folder, rng, size):
         write_npy(f"{folder}/in_{name}.npy", rng, shape)
 
 
-def run(folder, size, schedule, out):
-    command = [f"{BIN}/exo-run", f"{folder}/p.exo", "--size", f"N={size}"]
-    for name in "xzyu":
-        command += ["--in", f"{name}={folder}/in_{name}.npy"]
-    for name in "zyu":
-        command += ["--out", f"{name}={folder}/{out}_{name}.npy"]
-    if schedule:
-        command.append(f"--schedule={folder}/p.sched")
+def run(folder, name, size, out):
+    command = [f"{BIN}/exo-run", f"{folder}/{name}.exo", "--level=seq"]
+    if size:
+        command += ["--size", f"N={size}"]
+    for tensor in "xzyu":
+        command += ["--in", f"{tensor}={folder}/in_{tensor}.npy"]
+    for tensor in "zyu":
+        command += ["--out", f"{tensor}={folder}/{out}_{tensor}.npy"]
     return subprocess.run(command, capture_output=True, text=True)
 
 
@@ -176,42 +414,107 @@ def contents(folder, out):
     return texts
 
 
-def attempt(seed, folder):
-    """Whether the program could be run, and what went wrong or None."""
-    rng = random.Random(seed)
-    with open(f"{folder}/p.exo", "w") as f:
-        f.write(program(rng))
-    with open(f"{folder}/p.sched", "w") as f:
-        for n in range(STEPS):
-            f.write(f"try {step(rng, n)}\n")
-    for size in SIZES:
-        write_inputs(folder, rng, size)
-        if run(folder, size, False, "a").returncode:
-            return False, None
-        after = run(folder, size, True, "b")
-        if after.returncode:
-            return True, f"N={size}: {after.stderr[-800:]}"
-        if contents(folder, "a") != contents(folder, "b"):
-            return True, f"N={size}: the results differ"
-    return True, None
+def operator(line):
+    """The operator of a line, or None for one that is no step."""
+    words = re.sub(r"^\w+ = ", "", line).split()
+    return None if words[0] == "proc" else words[0]
+
+
+def schedule(folder, lines):
+    """Takes the lines one by one; the operators of those that were taken."""
+    talk = "\n".join(["show off"] + lines + ["steps", "quit"]) + "\n"
+    command = [f"{BIN}/exo-opt", f"{folder}/p.exo", "--interactive",
+               "--emit=exo", "-o", f"{folder}/q.exo"]
+    done = subprocess.run(command, input=talk, capture_output=True, text=True)
+    if done.returncode:
+        return None, done.stderr[-800:]
+    listed = done.stdout.split("> steps\n")[-1].split("> quit")[0]
+    taken = [line.split(None, 1)[1] for line in listed.splitlines()]
+    return [op for op in map(operator, taken) if op], None
+
+
+class Attempt:
+    """One program and its steps."""
+
+    def __init__(self, seed, folder):
+        rng = random.Random(seed)
+        recipe = RECIPES[seed % len(RECIPES)]
+        self.folder = folder
+        self.taken, self.fault = [], None
+        lines = fill(rng, recipe[2]).strip("\n").split("\n")
+        lines += [step(rng, n) for n in range(STEPS - len(lines))]
+        self.tried = [op for op in map(operator, lines) if op]
+        with open(f"{folder}/p.exo", "w") as f:
+            f.write(program(rng, recipe))
+        sizes = rng.sample(SIZES, 2)
+        self.ran = self.before(rng, sizes[0])
+        if self.ran:
+            self.taken, self.fault = schedule(folder, lines)
+        if self.ran and not self.fault:
+            self.compare(rng, sizes)
+
+    def before(self, rng, size):
+        """Can the program be run as it is?"""
+        write_inputs(self.folder, rng, size)
+        return run(self.folder, "p", size, "a").returncode == 0
+
+    def compare(self, rng, sizes):
+        fixed = "partial_eval" in self.taken
+        for size in [6] if fixed else sizes:
+            if not self.before(rng, size):
+                self.fault = f"N={size}: it cannot be run"
+                return
+            after = run(self.folder, "q", None if fixed else size, "b")
+            if after.returncode:
+                self.fault = f"N={size}: {after.stderr[-800:]}"
+                return
+            if contents(self.folder, "a") != contents(self.folder, "b"):
+                self.fault = f"N={size}: the results differ"
+                return
+
+
+def operators():
+    """The names at the left of the list, up to the other names."""
+    text = subprocess.run([f"{BIN}/exo-opt", "--list-schedule-ops"],
+                          capture_output=True, text=True, check=True).stdout
+    lines = text.split("\nother names\n")[0].split("\n")
+    return [line.split()[0] for line in lines if line and line[0] != " "]
+
+
+def count(attempt, counts):
+    for at, names in enumerate((attempt.tried, attempt.taken or [])):
+        for name in names:
+            counts.setdefault(name, [0, 0])[at] += 1
+
+
+def report(counts):
+    """Prints the counts; how many operators were never taken."""
+    missing = 0
+    for name in operators():
+        tried, taken = counts.get(name, (0, 0))
+        print(f"{name}: tried {tried}, taken {taken}")
+        missing += taken == 0
+    return missing
 
 
 def main():
-    first = int(sys.argv[1]) if len(sys.argv) > 1 else 1
+    first = int(sys.argv[1]) if len(sys.argv) > 1 else 0
     passed = failed = tried = 0
+    counts = {}
     with tempfile.TemporaryDirectory() as folder:
         seed = first
-        while tried < ATTEMPTS:
-            ran, fault = attempt(seed, folder)
-            if fault:
-                print(f"seed {seed}: {fault}")
+        while tried < ATTEMPTS and seed < first + 4 * ATTEMPTS:
+            attempt = Attempt(seed, folder)
+            if attempt.fault:
+                print(f"seed {seed}: {attempt.fault}")
                 failed += 1
-            elif ran:
+            elif attempt.ran:
                 passed += 1
-            tried += STEPS if ran else 0
+            if attempt.ran:
+                tried += len(attempt.tried)
+                count(attempt, counts)
             seed += 1
-            if seed > first + 4 * ATTEMPTS:
-                break
+    failed += report(counts)
     print(f"{passed} passed, {failed} failed, 0 skipped")
     return failed > 0
 
