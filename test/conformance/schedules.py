@@ -271,7 +271,7 @@ bind_expr `z[3] = z[1] * 2.0` `z[1]` v0
 reorder_stmts `z[3] = _`#0
 reorder_stmts `z[3] = _`
 extract_subproc `z[5] = _` _sub
-add_assertion `N >= {1|2}`
+add_assertion `N {>= 1|< 20|< 1}`
 """),
     ("", "for r0 in seq(0, N):\n    b0: f32[4]\n    b0[1] = 2.0\n    u[r0] = b0[1]\n",
      """
