@@ -8,9 +8,13 @@
 enum { MAX_VIS = 32 * VIS_flags };
 
 /* Numbers by content: open addressing over 64-bit hashes. */
+typedef struct Slot {
+    uint64_t hash;
+    uint32_t id;
+} Slot;
+
 typedef struct Index {
-    uint32_t *ids;
-    uint64_t *hashes;
+    Slot *slots;
     size_t cap, len;
 } Index;
 
@@ -49,13 +53,12 @@ const State *state_get(const RecordTable *t, StateId id)
 
 /* ---- the index ---------------------------------------------------------- */
 
-static void index_put(Index *x, uint64_t hash, uint32_t id)
+static void index_put(Index *x, Slot slot)
 {
-    size_t i = hash & (x->cap - 1);
-    while (x->ids[i])
+    size_t i = slot.hash & (x->cap - 1);
+    while (x->slots[i].id)
         i = (i + 1) & (x->cap - 1);
-    x->ids[i] = id;
-    x->hashes[i] = hash;
+    x->slots[i] = slot;
 }
 
 static void index_add(Arena *arena, Index *x, uint64_t hash, uint32_t id)
@@ -63,24 +66,40 @@ static void index_add(Arena *arena, Index *x, uint64_t hash, uint32_t id)
     if (2 * ++x->len > x->cap) {
         Index old = *x;
         x->cap = old.cap ? 2 * old.cap : 256;
-        x->ids = ARENA_ARRAY(arena, uint32_t, x->cap);
-        x->hashes = ARENA_ARRAY(arena, uint64_t, x->cap);
+        x->slots = ARENA_ARRAY(arena, Slot, x->cap);
         for (size_t i = 0; i < old.cap; i++)
-            if (old.ids[i])
-                index_put(x, old.hashes[i], old.ids[i]);
+            if (old.slots[i].id)
+                index_put(x, old.slots[i]);
     }
-    index_put(x, hash, id);
+    index_put(x, (Slot){ hash, id });
+}
+
+/* Both tables are asked for each change: 64 bits at a time. */
+static uint64_t mix(uint64_t h, uint64_t x)
+{
+    h = (h ^ x) * UINT64_C(0x9e3779b97f4a7c15);
+    return h ^ h >> 32;
+}
+
+static uint64_t mix_words(uint64_t h, const uint32_t *words, size_t n)
+{
+    for (size_t i = 0; i + 1 < n; i += 2)
+        h = mix(h, (uint64_t)words[i] << 32 | words[i + 1]);
+    return n % 2 ? mix(h, words[n - 1]) : h;
 }
 
 /* ---- records ------------------------------------------------------------ */
 
 static uint64_t record_hash(const Record *r)
 {
-    uint64_t h = hash_bytes(HASH_SEED, r->vis, r->n_vis * sizeof *r->vis);
-    h = hash_bytes(h, r->pend, r->n_pend * sizeof *r->pend);
+    uint64_t h = HASH_SEED;
+    for (uint32_t i = 0; i < r->n_vis; i++)
+        h = mix(h, (uint64_t)r->vis[i].slot << 32 | r->vis[i].threads);
+    for (uint32_t i = 0; i < r->n_pend; i++)
+        h = mix(h, (uint64_t)r->pend[i].bar << 32 | r->pend[i].count);
     uint32_t rest[] = { r->own,   r->own_qual, r->own_flags, r->free_bar,
                         r->flags, r->origin,   r->mask };
-    return hash_bytes(h, rest, sizeof rest);
+    return mix_words(h, rest, sizeof rest / sizeof *rest);
 }
 
 static bool record_same(const Record *a, const Record *b)
@@ -133,11 +152,11 @@ RecordId record_intern(RecordTable *t, const Record *from)
         drop_own(t, &r);
     uint64_t hash = record_hash(&r);
     Index *x = &t->record_index;
-    for (size_t i = hash & (x->cap - 1); x->cap && x->ids[i];
+    for (size_t i = hash & (x->cap - 1); x->cap && x->slots[i].id;
          i = (i + 1) & (x->cap - 1))
-        if (x->hashes[i] == hash &&
-            record_same(&r, &t->records.data[x->ids[i]]))
-            return x->ids[i];
+        if (x->slots[i].hash == hash &&
+            record_same(&r, &t->records.data[x->slots[i].id]))
+            return x->slots[i].id;
     RecordId id = (RecordId)t->records.len;
     r.vis = arena_memdup(t->arena, r.vis, r.n_vis * sizeof *r.vis);
     r.pend = arena_memdup(t->arena, r.pend, r.n_pend * sizeof *r.pend);
@@ -237,14 +256,14 @@ StateId state_intern(RecordTable *t, BarId free_bar, unsigned n_reads,
         free_bar = 0;
     State s = { free_bar, n_reads, n_mutates, ids };
     unsigned n = n_reads + n_mutates;
-    uint64_t hash = hash_bytes(HASH_SEED, ids, n * sizeof *ids);
-    uint32_t rest[] = { free_bar, n_reads };
-    hash = hash_bytes(hash, rest, sizeof rest);
+    uint64_t hash = mix_words(mix(HASH_SEED, free_bar), ids, n);
+    hash = mix(hash, n_reads);
     Index *x = &t->state_index;
-    for (size_t i = hash & (x->cap - 1); x->cap && x->ids[i];
+    for (size_t i = hash & (x->cap - 1); x->cap && x->slots[i].id;
          i = (i + 1) & (x->cap - 1))
-        if (x->hashes[i] == hash && state_same(&s, &t->states.data[x->ids[i]]))
-            return x->ids[i];
+        if (x->slots[i].hash == hash &&
+            state_same(&s, &t->states.data[x->slots[i].id]))
+            return x->slots[i].id;
     StateId id = (StateId)t->states.len;
     s.records = arena_memdup(t->arena, ids, n * sizeof *ids);
     VEC_PUSH(t->arena, &t->states, s);
@@ -315,9 +334,10 @@ ThreadsId record_witnessed(const RecordTable *t, const Record *r, ThreadsId c,
 
 /* ---- changing records --------------------------------------------------- */
 
-/* A record under change: its signatures by slot. */
+/* A record under change: its signatures by slot, where used has a bit. */
 typedef struct Draft {
     Record r;
+    uint64_t used[MAX_VIS / 64];
     ThreadsId slots[MAX_VIS];
     Vis vis[MAX_VIS];
 } Draft;
@@ -325,26 +345,34 @@ typedef struct Draft {
 static void draft_open(Draft *d, const Record *r)
 {
     d->r = *r;
-    memset(d->slots, 0, sizeof d->slots);
-    for (uint32_t i = 0; i < r->n_vis; i++)
-        d->slots[r->vis[i].slot] = r->vis[i].threads;
+    memset(d->used, 0, sizeof d->used);
+    for (uint32_t i = 0; i < r->n_vis; i++) {
+        uint32_t s = r->vis[i].slot;
+        d->slots[s] = r->vis[i].threads;
+        d->used[s / 64] |= UINT64_C(1) << s % 64;
+    }
 }
 
 static RecordId draft_close(RecordTable *t, Draft *d)
 {
     d->r.n_vis = 0;
     d->r.vis = d->vis;
-    for (uint32_t s = 0; s < MAX_VIS; s++)
-        if (d->slots[s])
+    for (uint32_t w = 0; w < MAX_VIS / 64; w++)
+        for (uint64_t bits = d->used[w]; bits; bits &= bits - 1) {
+            uint32_t s = 64 * w + (uint32_t)__builtin_ctzll(bits);
             d->vis[d->r.n_vis++] = (Vis){ s, d->slots[s] };
+        }
     return record_intern(t, &d->r);
 }
 
 static void draft_add(RecordTable *t, Draft *d, unsigned qual, VisFlag flag,
                       ThreadsId c)
 {
-    ThreadsId *s = &d->slots[VIS_flags * qual + flag];
-    *s = threads_or(t->pool, *s, c);
+    uint32_t s = VIS_flags * qual + flag;
+    uint64_t bit = UINT64_C(1) << s % 64;
+    d->slots[s] =
+        d->used[s / 64] & bit ? threads_or(t->pool, d->slots[s], c) : c;
+    d->used[s / 64] |= bit;
 }
 
 /* C sees the record by what l2 names. */
@@ -443,7 +471,7 @@ static void draft_pend(RecordTable *t, Draft *d, unsigned n,
 static void draft_free(Draft *d)
 {
     d->r = (Record){ .flags = REC_FREED, .mask = d->r.mask };
-    memset(d->slots, 0, sizeof d->slots);
+    memset(d->used, 0, sizeof d->used);
 }
 
 RecordImage record_arrive(RecordTable *t, RecordId id, ThreadsId c,
