@@ -1,0 +1,277 @@
+#!/usr/bin/env python3
+"""Time the kernels of this folder on a GPU and write tuned.json.
+
+    exo-translate gemm_bf16_128x256.exo --to=c -o OUT/gemm_bf16_128x256.c   # each
+    tune.py OUT --types bf16,f16 -o tuned.json                       # GPU machine
+
+With --exo-translate the first step is done here too, in parallel. Each kernel
+is checked against a float64 product, then timed on squares, on the shapes of
+the benchmark's tables and on shapes drawn from a seed, the L2 cache flushed
+before each run. What is written, keyed by device, type, layout and shape class:
+
+    one_wave   tiles that run at once:       us = a + b * steps + c * megabytes
+    waves      tiles in several rounds:      us = a + rounds * (b + c * steps)
+                                                  + d * megabytes
+
+for each kernel, fitted to its times, and the fastest kernel of each shape that
+was timed. `exo-translate tuned.json --to=c` makes the library that chooses by
+it. Needs PyTorch and a C compiler; no LLVM, no Z3.
+"""
+import argparse
+import concurrent.futures
+import ctypes
+import json
+import math
+import os
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+# Inputs, output (names of PyTorch), bytes of an element, largest relative error.
+TYPES = {
+    "bf16": ("bfloat16", "bfloat16", 2, 6e-3),
+    "f16": ("float16", "float16", 2, 1e-3),
+    "tf32": ("float32", "float32", 4, 2e-3),
+    "e4m3": ("float8_e4m3fn", "bfloat16", 1, 6e-3),
+    "e5m2": ("float8_e5m2", "bfloat16", 1, 6e-3),
+}
+SHAPES = [(n, n, n) for n in (256, 512, 1024, 2048, 4096, 8192)] + [
+    (16384, 16384, 4096), (4096, 4096, 16384), (8192, 8192, 512),
+    (8192, 1024, 8192), (512, 512, 16384), (256, 256, 65536)]
+
+
+def drawn_shapes(count, seed):
+    """Log-uniform from 64 to 16384, multiples of 16, at most 2^39 products."""
+    rng, shapes = random.Random(seed), []
+    while len(shapes) < count:
+        shape = tuple(16 * round(math.exp(rng.uniform(math.log(64),
+                                                      math.log(16384))) / 16)
+                      for _ in range(3))
+        if math.prod(shape) <= 1 << 39:
+            shapes.append(shape)
+    return shapes
+
+
+def tile_of(name):
+    """rows, columns and cluster of gemm_TYPE_ROWSxCOLUMNS[_cCLUSTER]."""
+    parts = name.split("_")
+    rows, columns = map(int, parts[2].split("x"))
+    return rows, columns, int(parts[3][1:]) if len(parts) > 3 else 1
+
+
+class Kernel:
+    """One kernel's C library, built here and called through ctypes."""
+
+    def __init__(self, folder, name, work):
+        self.name = name
+        self.type = name.split("_")[1]
+        self.rows, self.columns, self.cluster = tile_of(name)
+        self.step = 128 // TYPES[self.type][2]
+        shared = os.path.join(work, name + ".so")
+        subprocess.run(["cc", "-O2", "-std=c11", "-shared", "-fPIC", "-I",
+                        folder, os.path.join(folder, name + ".c"), "-o",
+                        shared, "-lpthread", "-ldl"], check=True)
+        library = ctypes.CDLL(shared)
+        self.function = getattr(library, name)
+        self.function.restype = ctypes.c_int
+        self.message = getattr(library, name + "_last_error")
+        self.message.restype = ctypes.c_char_p
+
+    def __call__(self, torch, a, b, c):
+        args = [ctypes.c_int64(n) for n in (*c.shape, a.shape[1])]
+        for t in (a, b, c):
+            args += [ctypes.c_void_p(t.data_ptr()),
+                     ctypes.c_int64(t.stride(0)), ctypes.c_int64(1)]
+        stream = torch.cuda.current_stream().cuda_stream
+        if self.function(*args, ctypes.c_void_p(stream)) != 0:
+            raise RuntimeError(f"{self.name}: {self.message().decode()}")
+
+    def rounds(self, shape, multiprocessors):
+        tiles = (math.ceil(shape[0] / (self.rows * self.cluster)) *
+                 math.ceil(shape[1] / self.columns))
+        return math.ceil(tiles / (multiprocessors // self.cluster))
+
+    def steps(self, shape):
+        return math.ceil(shape[2] / self.step)
+
+
+def operands(torch, kind, shape, seed=1):
+    m, n, k = shape
+    inputs, output, _, _ = TYPES[kind]
+    g = torch.Generator(device="cuda").manual_seed(seed)
+    a = torch.randn(m, k, generator=g, device="cuda").to(getattr(torch, inputs))
+    b = torch.randn(n, k, generator=g, device="cuda").to(getattr(torch, inputs))
+    c = torch.full((m, n), float("nan"), device="cuda",
+                   dtype=getattr(torch, output))
+    return a, b, c
+
+
+def relative_error(a, b, c):
+    """Of rows that spread over C, against a float64 product."""
+    rows = min(256, c.shape[0])
+    at = [i * c.shape[0] // rows for i in range(rows)]
+    want = a.float()[at].double() @ b.float().double().t()
+    got = c[at].double()
+    return float((got - want).norm() / want.norm())
+
+
+def measure(torch, flush, body):
+    """Milliseconds of one run: L2 flushed, the launch not waited for."""
+    start = torch.cuda.Event(enable_timing=True)
+    end = torch.cuda.Event(enable_timing=True)
+    flush.zero_()
+    torch.cuda._sleep(200000)
+    start.record()
+    body()
+    end.record()
+    torch.cuda.synchronize()
+    return start.elapsed_time(end)
+
+
+def middle_half_mean(values):
+    values = sorted(values)
+    quarter = len(values) // 4
+    return statistics.fmean(values[quarter:len(values) - quarter])
+
+
+def time_shape(torch, flush, kernels, shape, rounds):
+    """us of each kernel on the shape, interleaved; wrong ones are an error."""
+    kind = kernels[0].type
+    a, b, c = operands(torch, kind, shape)
+    for kernel in kernels:
+        c.fill_(float("nan"))
+        kernel(torch, a, b, c)
+        error = relative_error(a, b, c)
+        if not error <= TYPES[kind][3]:
+            sys.exit(f"{kernel.name} is wrong at {shape}: error {error:.3g}")
+    times = {k.name: [] for k in kernels}
+    shuffle = random.Random(1)
+    for _ in range(rounds):
+        order = list(kernels)
+        shuffle.shuffle(order)
+        for k in order:
+            times[k.name].append(measure(torch, flush,
+                                         lambda k=k: k(torch, a, b, c)))
+    return {name: 1e3 * middle_half_mean(v) for name, v in times.items()}
+
+
+def fit(torch, rows, times):
+    """Coefficients without negative ones, relative errors weighed alike."""
+    columns = list(range(len(rows[0]))) if rows else []
+    while columns:
+        x = torch.tensor([[r[i] / t for i in columns]
+                          for r, t in zip(rows, times)], dtype=torch.float64)
+        y = torch.ones(len(times), 1, dtype=torch.float64)
+        got = torch.linalg.lstsq(x, y).solution.flatten().tolist()
+        if min(got) >= 0:
+            break
+        columns.pop(got.index(min(got)))
+    result = [0.0] * (len(rows[0]) if rows else 0)
+    for i, value in zip(columns, got if columns else []):
+        result[i] = round(value, 6)
+    return result
+
+
+def costs(torch, kernel, timed, multiprocessors):
+    """The two shape classes of a kernel: one wave of tiles, several."""
+    size, out = TYPES[kernel.type][2], 4 if kernel.type == "tf32" else 2
+    one, several = ([], []), ([], [])
+    for shape, times in timed:
+        m, n, k = shape
+        megabytes = ((m + n) * k * size + m * n * out) / 1e6
+        rounds = kernel.rounds(shape, multiprocessors)
+        steps = kernel.steps(shape)
+        if rounds == 1:
+            one[0].append([1, steps, megabytes])
+            one[1].append(times[kernel.name])
+        else:
+            several[0].append([1, rounds, rounds * steps, megabytes])
+            several[1].append(times[kernel.name])
+    first = fit(torch, *one) or [0, 0, 0]
+    return {"one_wave": first,
+            "waves": fit(torch, *several) if len(several[1]) > 4
+            else [0, first[0], first[1], first[2]]}
+
+
+def tune_type(torch, kind, kernels, args, multiprocessors):
+    flush = torch.empty(64 << 20, dtype=torch.int32, device="cuda")
+    timed = []
+    for shape in SHAPES + drawn_shapes(args.drawn, args.seed):
+        timed.append((shape, time_shape(torch, flush, kernels, shape,
+                                        args.rounds)))
+    return {
+        "type": kind, "layout": "tn",
+        "kernels": [{"file": k.name + ".exo", "kernel": k.name,
+                     "rows": k.rows, "columns": k.columns,
+                     "cluster": k.cluster, "step": k.step,
+                     **costs(torch, k, timed, multiprocessors)}
+                    for k in kernels],
+        "shapes": [{"M": s[0], "N": s[1], "K": s[2],
+                    "kernel": min(t, key=t.get)}
+                   for s, t in timed if s in SHAPES],
+    }, [{"shape": s, "us": t} for s, t in timed]
+
+
+def translate_all(translate, folder, names):
+    os.makedirs(folder, exist_ok=True)
+
+    def one(name):
+        subprocess.run([translate, os.path.join(HERE, name + ".exo"),
+                        "--to=c", "-o", os.path.join(folder, name + ".c")],
+                       check=True, stderr=subprocess.DEVNULL)
+
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(one, names))
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("folder", help="where the kernels' .c and .h lie")
+    parser.add_argument("--types", default="bf16,f16,tf32,e4m3,e5m2")
+    parser.add_argument("--exo-translate", help="make the .c files with it")
+    parser.add_argument("--rounds", type=int, default=8)
+    parser.add_argument("--drawn", type=int, default=60)
+    parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--times", help="write every time here")
+    parser.add_argument("-o", default=os.path.join(HERE, "tuned.json"))
+    args = parser.parse_args()
+    types = args.types.split(",")
+    names = sorted(f[:-4] for f in os.listdir(HERE)
+                   if f.endswith(".exo") and f.split("_")[1] in types)
+    if args.exo_translate:
+        translate_all(args.exo_translate, args.folder, names)
+    import torch
+    if not torch.cuda.is_available():
+        print("tune: no GPU here", file=sys.stderr)
+        return 4
+    torch.zeros(1, device="cuda")
+    device = torch.cuda.get_device_properties(0)
+    with tempfile.TemporaryDirectory() as work, \
+            concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        kernels = list(pool.map(lambda n: Kernel(args.folder, n, work), names))
+        entries, times = [], {}
+        for kind in types:
+            mine = [k for k in kernels if k.type == kind]
+            entry, times[kind] = tune_type(torch, kind, mine, args,
+                                           device.multi_processor_count)
+            entries.append(entry)
+            print(f"{kind}: {len(mine)} kernels, {len(times[kind])} shapes",
+                  flush=True)
+    table = {"version": 1, "function": "exo_gemm", "device": device.name,
+             "multiprocessors": device.multi_processor_count,
+             "entries": entries}
+    with open(args.o, "w", encoding="utf-8") as f:
+        json.dump(table, f, indent=1)
+        f.write("\n")
+    if args.times:
+        with open(args.times, "w", encoding="utf-8") as f:
+            json.dump(times, f)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
