@@ -82,25 +82,12 @@ static bool attr_is_syntax(const Op *op, const char *key)
 static void print_attr(EirPrinter *pr, const Op *op, const Attr *a, bool *any)
 {
     if (attr_is_syntax(op, a->key) ||
-        (!strncmp(a->key, "derived.", 8) && !pr->options.derived))
+        (attr_is_derived(a->key) && !pr->options.derived))
         return;
     strbuf_add(pr->out, *any ? ", " : " {");
     *any = true;
     strbuf_addf(pr->out, "%s = ", a->key);
     eir_print_attr_value(pr, a);
-}
-
-static bool row_has_key(const char *keys, const char *key)
-{
-    size_t n = strlen(key);
-    for (const char *at = keys; at && *at;) {
-        size_t len = strcspn(at, " !");
-        if (len == n && !strncmp(at, key, n))
-            return true;
-        at += len;
-        at += strspn(at, " !");
-    }
-    return false;
 }
 
 /* In the row's order, then the others in theirs. */
@@ -118,7 +105,7 @@ static void print_attrs(EirPrinter *pr, const Op *op)
         at += strspn(at, " !");
     }
     for (unsigned i = 0; i < op->n_attrs; i++)
-        if (!row_has_key(keys, op->attrs[i].key))
+        if (!attr_in_row(keys, op->attrs[i].key))
             print_attr(pr, op, &op->attrs[i], &any);
     if (any)
         strbuf_addc(pr->out, '}');

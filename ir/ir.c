@@ -201,6 +201,24 @@ const Param *op_attr_param(const Op *op, const char *key)
     return a && a->kind == ATTR_param ? a->param : NULL;
 }
 
+bool attr_is_derived(const char *key)
+{
+    return !strncmp(key, "derived.", 8);
+}
+
+bool attr_in_row(const char *keys, const char *key)
+{
+    size_t n = strlen(key);
+    for (const char *at = keys; at && *at;) {
+        size_t len = strcspn(at, " !");
+        if (len == n && !strncmp(at, key, n))
+            return true;
+        at += len;
+        at += strspn(at, " !");
+    }
+    return false;
+}
+
 int64_t op_attr_int(const Op *op, const char *key, int64_t otherwise)
 {
     const Param *p = op_attr_param(op, key);

@@ -276,6 +276,11 @@ Operand opnd_cond(const Cond *c);
 
 /* Attributes, by key; getters answer NULL or `otherwise` when absent. */
 const Attr *op_attr(const Op *op, const char *key);
+/* Is it a key of a derived.* attribute, whose rules are in
+ * passes/lower/derived.h? Any op may have one. */
+bool attr_is_derived(const char *key);
+/* Is the key in this list of an OpInfo? */
+bool attr_in_row(const char *keys, const char *key);
 int64_t op_attr_int(const Op *op, const char *key, int64_t otherwise);
 const char *op_attr_str(const Op *op, const char *key, const char *otherwise);
 const Param *op_attr_param(const Op *op, const char *key);

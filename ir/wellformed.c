@@ -301,6 +301,22 @@ static bool operands_match(Wellformed *w)
     return true;
 }
 
+/* The keys of a row as a message lists them. */
+static const char *row_text(Wellformed *w, const char *keys)
+{
+    if (!keys || !*keys)
+        return "it has none";
+    StrBuf s = { 0 };
+    for (const char *at = keys; *at; at++)
+        if (*at == ' ')
+            strbuf_add(&s, ", ");
+        else if (*at != '!')
+            strbuf_addc(&s, *at);
+    const char *text = arena_printf(w->scratch, "it has %s", strbuf_text(&s));
+    strbuf_free(&s);
+    return text;
+}
+
 static bool attrs_match(Wellformed *w)
 {
     const char *keys = op_info(w->op->code)->attrs;
@@ -312,6 +328,11 @@ static bool attrs_match(Wellformed *w)
             return wf_fault(w, "lacks the attribute '%s'", key);
         at += strspn(at, " !");
     }
+    for (unsigned i = 0; i < w->op->n_attrs; i++)
+        if (!attr_is_derived(w->op->attrs[i].key) &&
+            !attr_in_row(keys, w->op->attrs[i].key))
+            return wf_fault(w, "has no attribute '%s'; %s", w->op->attrs[i].key,
+                            row_text(w, keys));
     return true;
 }
 

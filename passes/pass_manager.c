@@ -340,7 +340,7 @@ static bool drop_derived(Op *op, void *user)
 {
     (void)user;
     for (unsigned i = op->n_attrs; i-- > 0;)
-        if (!strncmp(op->attrs[i].key, "derived.", 8))
+        if (attr_is_derived(op->attrs[i].key))
             op_remove_attr(op, op->attrs[i].key);
     return true;
 }

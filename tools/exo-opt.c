@@ -176,6 +176,8 @@ static bool print_module(Opt *opt, Module *m)
         return options_has(opt->options, "--annotate")
                    ? show_annotated(opt->ctx, m, &opt->out)
                    : exo_print(m, &opt->out);
+    if (opt->print.derived && !show_derived(opt->ctx, m))
+        return false;
     eir_print(m, &opt->print, &opt->out);
     return true;
 }

@@ -2,6 +2,7 @@
 #include "tools/schedule.h"
 
 #include "ir/eir.h"
+#include "passes/pass.h"
 #include "tools/sha256.h"
 
 #include <stdio.h>
@@ -110,6 +111,8 @@ bool tool_schedule(Ctx *ctx, const Options *o, Module **m)
     *done = (ToolScheduled){ .given = true };
     hash_before(*m, done);
     bool ok = schedule_run(ctx, m, file, &ts.options, &result);
+    if (ok)
+        module_drop_derived(*m);
     sched_origins(ctx_arena(ctx), &result, &done->origins);
     for (size_t i = 0; ok && !strcmp(o->tool, "check") && i < done->origins.len;
          i++)

@@ -6,6 +6,7 @@
 #include "ir/exo.h"
 #include "passes/analysis/par_svg.h"
 #include "passes/analysis/par_words.h"
+#include "passes/lower/derived.h"
 
 /* ---- statements by line ------------------------------------------------- */
 
@@ -60,6 +61,20 @@ bool show_annotated(Ctx *ctx, Module *m, StrBuf *out)
     Notes n = { m, par_analyze(ctx, m, NULL) };
     ExoNotes notes = { note, &n };
     return par_ok(n.pi) && exo_print_noted(m, &notes, out);
+}
+
+bool show_derived(Ctx *ctx, Module *m)
+{
+    CtxMark mark = ctx_mark(ctx);
+    ParInfo *pi = par_analyze(ctx, m, NULL);
+    ctx_rollback(ctx, mark);
+    bool ok = true;
+    for (Op *op = m->body->first; op && par_ok(pi); op = op->next)
+        if (op->code == OP_ctl_proc) {
+            ok &= derived_check(ctx, m, pi, op);
+            derived_write(ctx, m, pi, op);
+        }
+    return ok;
 }
 
 static bool not_on_device(Ctx *ctx, const Op *op)

@@ -3,6 +3,7 @@
  * fault. Where there is none, what lowering alone would refuse is reported. */
 #include "verify/check_par_internal.h"
 
+#include "passes/lower/derived.h"
 #include "passes/lower/lower.h"
 
 #include <string.h>
@@ -118,7 +119,8 @@ CheckResult check_par(Ctx *ctx, Module *m, Op *proc)
     check_par_barriers(&c);
     check_par_syncs(&c);
     check_par_solitary(&c);
-    bool ok = c.ok && par_ok(c.pi) && can_be_lowered(&c);
+    bool ok = c.ok && par_ok(c.pi) &&
+              derived_check(ctx, m, c.pi, proc) && can_be_lowered(&c);
     return (CheckResult){ .check = "check-par",
                           .proc = op_attr_str(proc, "name", "_"),
                           .verdict = ok ? VERDICT_proved : VERDICT_refuted,

@@ -533,7 +533,8 @@ static void lower_proc(Lower *L, Op *proc)
         host_outline(L, proc);
 }
 
-static Lower *lower_begin(Ctx *ctx, Module *m, const char *inject)
+static Lower *lower_begin(Ctx *ctx, Module *m, Arena *scratch,
+                          const char *inject)
 {
     Lower *L = ARENA_NEW(m->arena, Lower);
 #ifdef EXO_INJECT
@@ -543,13 +544,13 @@ static Lower *lower_begin(Ctx *ctx, Module *m, const char *inject)
 #endif
     L->ctx = ctx;
     L->m = m;
-    L->scratch = arena_new();
+    L->scratch = scratch;
     return L;
 }
 
 static bool lower_module(Ctx *ctx, Module *m, const char *inject)
 {
-    Lower *L = lower_begin(ctx, m, inject);
+    Lower *L = lower_begin(ctx, m, arena_new(), inject);
     unsigned errors = ctx_error_count(ctx);
     L->pi = par_analyze(ctx, m, NULL);
     if (!par_ok(L->pi))
@@ -571,6 +572,17 @@ bool lower_par_to_async(Ctx *ctx, Module *m)
     return lower_module(ctx, m, "");
 }
 
+Lower *lower_layout(Ctx *ctx, Module *m, ParInfo *pi, Op *device, Arena *arena)
+{
+    Lower *L = lower_begin(ctx, m, arena, "");
+    L->pi = pi;
+    L->dev = par_device(pi, device);
+    CtxMark mark = ctx_mark(ctx);
+    bool fits = L->dev && smem_layout(L);
+    ctx_rollback(ctx, mark);
+    return fits ? L : NULL;
+}
+
 static Op *same_op(const Module *m, const Op *op, Module *clone)
 {
     Op *at = clone->body->first;
@@ -583,7 +595,7 @@ bool lower_par_to_async_try(Ctx *ctx, const Module *m, const Op *proc)
 {
     Module *clone = module_clone(m);
     Op *at = same_op(m, proc, clone);
-    Lower *L = lower_begin(ctx, clone, "");
+    Lower *L = lower_begin(ctx, clone, arena_new(), "");
     CtxMark mark = ctx_mark(ctx);
     L->pi = par_analyze(ctx, clone, at);
     if (!par_ok(L->pi))

@@ -182,6 +182,9 @@ void lower_role_body(Lower *L, Block *b);
 
 bool smem_layout(Lower *L);
 SmemObject *smem_object(Lower *L, const Value *source);
+/* The layout alone, of a device function that pi has analysed: a Lower for
+ * smem_object, in the arena. NULL where it does not fit; nothing is reported. */
+Lower *lower_layout(Ctx *ctx, Module *m, ParInfo *pi, Op *device, Arena *arena);
 void smem_emit(Lower *L); /* allocations into the kernel's block */
 
 void ring_collect(Lower *L);              /* groups of the device function */

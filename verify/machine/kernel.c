@@ -181,9 +181,8 @@ static bool obj_fits(const Prepare *p, const MemObj *o)
 static void prepare_alloc(Prepare *p, const Op *op)
 {
     const Value *v = op->results[0];
-    bool shared = op_attr(op, "offset") || op_attr(op, "derived.offset");
-    int64_t offset =
-        op_attr_int(op, "offset", op_attr_int(op, "derived.offset", -1));
+    bool shared = op_attr(op, "offset") != NULL;
+    int64_t offset = op_attr_int(op, "offset", -1);
     MemObj *o = new_obj(p, v, shared ? SPACE_shared : SPACE_local);
     if (!const_extents(p, op, v, o) || o->space == SPACE_local)
         return;
