@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { BLOCK = 16 };
+
 /* ---- clocks -------------------------------------------------------------- */
 
 static Clock clock_new(Order *o, uint32_t cap)
@@ -13,11 +15,14 @@ static Clock clock_new(Order *o, uint32_t cap)
     return (Clock){ rows, rows + cap, rows + 2 * (size_t)cap };
 }
 
+/* Rows are whole blocks, so that these loops become vector code. Epochs stay
+ * below 2^31. */
 static void row_join(uint32_t *restrict to, const uint32_t *restrict from,
                      uint32_t n)
 {
-    for (uint32_t i = 0; i < n; i++)
-        to[i] = to[i] > from[i] ? to[i] : from[i];
+    for (uint32_t i = 0; i < n; i += BLOCK, to += BLOCK, from += BLOCK)
+        for (unsigned k = 0; k < BLOCK; k++)
+            to[k] = (int32_t)to[k] > (int32_t)from[k] ? to[k] : from[k];
 }
 
 static void clock_join(Clock *to, const Clock *from, uint32_t n)
@@ -37,8 +42,9 @@ static void clock_copy(Clock *to, const Clock *from, uint32_t n)
 static void row_meet(uint32_t *restrict to, const uint32_t *restrict from,
                      uint32_t n)
 {
-    for (uint32_t i = 0; i < n; i++)
-        to[i] = to[i] < from[i] ? to[i] : from[i];
+    for (uint32_t i = 0; i < n; i += BLOCK, to += BLOCK, from += BLOCK)
+        for (unsigned k = 0; k < BLOCK; k++)
+            to[k] = (int32_t)to[k] < (int32_t)from[k] ? to[k] : from[k];
 }
 
 static void clock_meet(Clock *to, const Clock *from, uint32_t n)
@@ -201,7 +207,7 @@ static void launch(Order *o, const MachineEvent *e)
     o->n_warps = (unsigned)op_attr_int(e->op, "blockDim", 32) / ORDER_LANES;
     o->n_lanes = o->n_ctas * o->n_warps * ORDER_LANES;
     o->n_bars = (size_t)op_attr_int(e->op, "smem_bytes", 0) / 8 + 1;
-    o->cap = agent_room(o, e->op);
+    o->cap = (agent_room(o, e->op) + BLOCK - 1) / BLOCK * BLOCK;
     o->clusters = ARENA_ARRAY(arena, OrderCluster, o->n_clusters);
     for (unsigned i = 0; i < o->n_clusters; i++)
         make_cluster(o, &o->clusters[i]);

@@ -11,23 +11,32 @@ static uint64_t mix(uint64_t z)
     return z ^ (z >> 32);
 }
 
-/* k / 32 with 0 < |k| < 128; in wide types a little more, which rounding to
- * tf32 takes away. Whole numbers in types that have no others. */
-static double made_value(ScalarType t, uint64_t bits)
+enum { STEPS = 127, FINE = 4, KINDS = 2 * FINE * STEPS };
+
+/* One of KINDS values: k / 32 with 0 < |k| < 128; in wide types a little more,
+ * which rounding to tf32 takes away. Whole numbers in types that have no
+ * others. */
+static double made_value(ScalarType t, unsigned i)
 {
-    double k = 1.0 + (double)(bits % 127), sign = bits >> 32 & 1 ? -1.0 : 1.0;
+    double k = 1.0 + (double)(i % STEPS), sign = i / STEPS % 2 ? -1.0 : 1.0;
     if (scalar_type_is_int(t))
-        return t == TY_bool ? (double)(bits & 1) : k;
+        return t == TY_bool ? (double)(i % 2) : k;
     if (t == TY_e8m0)
-        return ldexp(1.0, (int)(bits % 5) - 2);
+        return ldexp(1.0, (int)(i % 5) - 2);
     double fine = t == TY_f32 || t == TY_f64 ? ldexp(1.0, -20) : 0.0;
-    return sign * (k / 32.0 + fine * (double)(1 + (bits >> 40) % 4));
+    return sign * (k / 32.0 + fine * (double)(1 + i / STEPS / 2));
 }
 
 void values_fill(Tensor *t, uint64_t seed)
 {
-    for (int64_t i = 0; i < t->count; i++)
-        tensor_set(t, i, made_value(t->elem, mix(mix(seed + 1) + (uint64_t)i)));
+    unsigned char made[KINDS][sizeof(double)];
+    size_t size = t->elem_bytes;
+    for (unsigned i = 0; i < KINDS; i++)
+        scalar_encode(t->elem, made_value(t->elem, i), made[i]);
+    for (int64_t i = 0; i < t->count; i++) {
+        uint64_t x = mix(mix(seed + 1) + (uint64_t)i);
+        memcpy(t->bytes + i * (int64_t)size, made[x % KINDS], size);
+    }
     tensor_set_written(t);
 }
 
