@@ -67,8 +67,11 @@ static bool emit_setmaxnreg(Emit *e, const Op *op)
     return true;
 }
 
-static bool emit_cta_sync(Emit *e, const Op *op)
+/* barrier.cta.sync and barrier.cta.arrive. */
+static bool emit_cta_barrier(Emit *e, const Op *op)
 {
+    const char *name =
+        op->code == OP_async_barrier_cta_sync ? "sync" : "arrive";
     int64_t id = op_attr_int(op, "id", -1);
     int64_t threads = op_attr_int(op, "threads", 0);
     if (id < 0 || id > 15 || threads < 32 || threads > 1024 || threads % 32)
@@ -77,7 +80,7 @@ static bool emit_cta_sync(Emit *e, const Op *op)
                           "but has id %lld and %lld threads",
                           (long long)id, (long long)threads);
     if (op->n_operands == 0) {
-        emit_ptx(e, "barrier.cta.sync %lld, %lld;", (long long)id,
+        emit_ptx(e, "barrier.cta.%s %lld, %lld;", name, (long long)id,
                  (long long)threads);
         return true;
     }
@@ -88,7 +91,8 @@ static bool emit_cta_sync(Emit *e, const Op *op)
         return false;
     Asm a = asm_new(e);
     unsigned in = asm_in(&a, "r", v);
-    strbuf_addf(&a.text, "barrier.cta.sync $%u, %lld;", in, (long long)threads);
+    strbuf_addf(&a.text, "barrier.cta.%s $%u, %lld;", name, in,
+                (long long)threads);
     asm_call(&a, ASM_EFFECT);
     return true;
 }
@@ -259,7 +263,8 @@ bool emit_sync(Emit *e, Op *op)
     case OP_async_setmaxnreg:
         return emit_setmaxnreg(e, op);
     case OP_async_barrier_cta_sync:
-        return emit_cta_sync(e, op);
+    case OP_async_barrier_cta_arrive:
+        return emit_cta_barrier(e, op);
     case OP_async_mbarrier_init:
         return emit_mbarrier_init(e, op);
     case OP_async_mbarrier_wait:

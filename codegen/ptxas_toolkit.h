@@ -12,8 +12,9 @@ const char *toolkit_find(Ctx *ctx, const char *name);
 
 /* Runs program in a new temporary folder in which `input` is a file of these n
  * bytes, and reads the file `output` that it leaves there (NULL: none) into
- * made (NULL: not wanted). args: as execv takes them. `said` gets both of its output streams. Its exit
- * status; -1 and *why when it could not be run or left no output. */
+ * made (NULL: not wanted). args: as execv takes them. `said` gets both of its
+ * output streams. Its exit status; -1 and *why when it could not be run or left
+ * no output. */
 typedef struct ToolkitRun {
     const char *program;
     char *const *args;

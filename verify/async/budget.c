@@ -392,6 +392,9 @@ static void visit(Budget *b, const Op *op, const Here *h)
         check_named(b, op, h);
         meet(b, h);
         return;
+    case OP_async_barrier_cta_arrive:
+        check_named(b, op, h);
+        return;
     case OP_async_barrier_cluster_wait:
         meet(b, h);
         return;

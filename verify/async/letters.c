@@ -82,6 +82,12 @@ static const Row rows[] = {
       "barrier.cta.sync",
       FIELD_last,
       { 0 } },
+    { OP_async_barrier_cta_arrive,
+      "barrier.cta.arrive",
+      NULL,
+      "barrier.cta.arrive",
+      FIELD_last,
+      { 0 } },
     { OP_async_barrier_cta_sync,
       "bar.sync",
       NULL,
@@ -398,6 +404,7 @@ void letters_of_op(Alphabet *a, const Module *m, const Op *op, LetterVec *out)
             strcmp(op_attr_str(op, "space", ""), "shared") ? "" : ".shared");
         return;
     case OP_async_barrier_cta_sync:
+    case OP_async_barrier_cta_arrive:
         add(a, out, "%s %lld", name, (long long)op_attr_int(op, "threads", 0));
         return;
     case OP_async_bulk_tensor_load:

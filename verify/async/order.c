@@ -150,6 +150,7 @@ static void make_cluster(Order *o, OrderCluster *c)
     c->bars = ARENA_ARRAY(o->arena, OrderBar *, o->n_ctas * o->n_bars);
     c->named =
         ARENA_ARRAY(o->arena, OrderMeet, (size_t)o->n_ctas * ORDER_NAMED);
+    c->named_acc = ARENA_ARRAY(o->arena, Clock, warps);
     c->cluster_acc[0] = clock_new(o, c->cap);
     c->cluster_acc[1] = clock_new(o, c->cap);
     c->cluster_phase = -1;
@@ -437,13 +438,30 @@ static void named_meet(Order *o, const MachineEvent *e)
     if (!m->used || m->generation != e->phase) {
         m->generation = e->phase;
         m->arrived = 0;
+        if (m->waiting[e->phase & 1]) /* two uses ago: they keep theirs */
+            *acc = clock_new(o, c->cap);
+        m->waiting[e->phase & 1] = 0;
         memset(acc->known, 0, 3 * (size_t)c->cap * sizeof *acc->known);
         acc->known[m->agent] = (uint32_t)e->phase + 1;
     }
     m->used = true;
     m->threads = e->length;
     m->arrived += ORDER_LANES;
+    if (e->op->code == OP_async_barrier_cta_sync) {
+        m->waiting[e->phase & 1]++;
+        c->named_acc[order_warp(o, &e->agent)] = *acc;
+    }
     release(o, &e->agent, e->agent.lanes, acc);
+}
+
+static void named_pass(Order *o, const MachineEvent *e)
+{
+    OrderCluster *c = order_cluster(o, &e->agent);
+    OrderMeet *m = &c->named[e->agent.cta * ORDER_NAMED + (size_t)e->offset];
+    if (m->generation - e->phase < 2)
+        m->waiting[e->phase & 1]--;
+    acquire(o, &e->agent, e->agent.lanes,
+            &c->named_acc[order_warp(o, &e->agent)]);
 }
 
 static void cluster_arrive(Order *o, const MachineEvent *e)
@@ -472,9 +490,7 @@ static void step(Order *o, const MachineEvent *e)
         fence_init(o, e);
         break;
     case OP_async_barrier_cta_sync:
-        acquire(o, &e->agent, e->agent.lanes,
-                &c->named[e->agent.cta * ORDER_NAMED + (size_t)e->offset]
-                     .acc[e->phase & 1]);
+        named_pass(o, e);
         return;
     case OP_async_barrier_cluster_arrive:
         cluster_arrive(o, e);

@@ -83,7 +83,8 @@ typedef struct OrderMeet {
     bool used;
     int64_t generation, threads, arrived;
     uint32_t agent;
-    Clock acc[2]; /* by generation & 1 */
+    Clock acc[2];        /* by generation & 1 */
+    unsigned waiting[2]; /* warps that have not gone on yet */
 } OrderMeet;
 
 /* Groups of one lane's copies, or of one warp's wgmma. */
@@ -103,6 +104,7 @@ typedef struct OrderCluster {
     OrderGroups *tensor, *bulk, *cp;
     OrderBar **bars;  /* by CTA, by offset / 8 */
     OrderMeet *named; /* 16 a CTA */
+    Clock *named_acc; /* by warp: of the use that it waits for */
     Clock cluster_acc[2];
     int64_t cluster_phase;
     uint32_t n_agents, cap;

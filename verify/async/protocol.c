@@ -11,7 +11,6 @@
 
 #include <string.h>
 
-
 /* Ordered after the initialisation, by a lane's or effect's clock. */
 static bool knows_init(const OrderBar *b, const Clock *c, uint32_t lane)
 {
@@ -30,8 +29,7 @@ static void cause(AsyncRun *r, const MachineEvent *e, const char *code,
         return;
     va_list ap;
     va_start(ap, fmt);
-    r->cause =
-        (Cause){ code, *e, arena_vprintf(ctx_arena(r->ctx), fmt, ap) };
+    r->cause = (Cause){ code, *e, arena_vprintf(ctx_arena(r->ctx), fmt, ap) };
     va_end(ap);
 }
 
@@ -54,8 +52,7 @@ static void count_turn(AsyncRun *r, const MachineEvent *e)
     OrderBar *b = order_bar(&r->order, &e->agent, e->cta, e->offset);
     if (!b->agent) {
         cause(r, e, e->cta == e->agent.cta ? "B-LIFE" : "CL-ENTRY",
-              "an mbarrier of cta %u is used before it is initialised",
-              e->cta);
+              "an mbarrier of cta %u is used before it is initialised", e->cta);
         return;
     }
     Turn *t = turn_of(r, b, e->turn);
@@ -144,9 +141,9 @@ static void check_target(AsyncRun *r, const MachineEvent *e)
     bool remote = e->cta != e->agent.cta;
     CopyTarget t = { e->effect, e->cta, b->phase };
     VEC_PUSH(o->arena, &r->targets, t);
-    if (b->agent && (!b->fence_epoch ||
-                     (b->init_lane != first_lane(o, e) &&
-                      c->known[b->init_lane] < b->fence_epoch)))
+    if (b->agent &&
+        (!b->fence_epoch || (b->init_lane != first_lane(o, e) &&
+                             c->known[b->init_lane] < b->fence_epoch)))
         protocol_fault(r, e, remote ? "CL-ENTRY" : "B-LIFE",
                        "the copy engine may signal an mbarrier of cta %u "
                        "whose initialisation it need not see: no fence of the "
@@ -251,6 +248,22 @@ static void check_meet(AsyncRun *r, const MachineEvent *e)
     }
 }
 
+/* At a CTA's end nobody may be counted at a barrier that did not open: who only
+ * arrived there has not waited for it. */
+static void check_left(AsyncRun *r, const MachineEvent *e)
+{
+    OrderCluster *c = order_cluster(&r->order, &e->agent);
+    for (unsigned i = 0; i < ORDER_NAMED; i++) {
+        const OrderMeet *m = &c->named[e->agent.cta * ORDER_NAMED + i];
+        if (m->used && m->arrived % m->threads)
+            protocol_fault(r, e, "B-COUNT",
+                           "named barrier %u is left with %lld of its %lld "
+                           "threads",
+                           i, (long long)(m->arrived % m->threads),
+                           (long long)m->threads);
+    }
+}
+
 static void fault_exit(AsyncRun *r, const MachineEvent *e, const char *what)
 {
     protocol_fault(r, e, "CL-EXIT",
@@ -267,9 +280,10 @@ static void check_exit(AsyncRun *r, const MachineEvent *e)
     OrderCluster *c = order_cluster(o, &e->agent);
     unsigned cta = e->agent.cta;
     if (!r->exited)
-        r->exited = ARENA_ARRAY(o->arena, unsigned, o->n_clusters *o->n_ctas);
+        r->exited = ARENA_ARRAY(o->arena, unsigned, o->n_clusters * o->n_ctas);
     if (++r->exited[e->agent.cluster * o->n_ctas + cta] < o->n_warps)
         return;
+    check_left(r, e);
     const uint32_t *known = c->at_exit[cta].known;
     for (size_t i = 0; i < c->remote[cta].len; i++) {
         Arrival a = c->remote[cta].data[i];

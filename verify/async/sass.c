@@ -48,6 +48,7 @@ static const Row rows[] = {
       0 },
     { { "fence.proxy.async" }, { "FENCE.VIEW.ASYNC" }, MORE, 0 },
     { { "barrier.cta.sync" }, { "BAR.SYNC" }, MORE, 0 },
+    { { "barrier.cta.arrive" }, { "BAR.ARV" }, 0, 0 },
     { { "barrier.cluster.arrive" }, { "UCGABAR_ARV" }, 0, 0 },
     { { "barrier.cluster.wait" }, { "UCGABAR_WAIT" }, 0, 0 },
     { { "setmaxnreg" }, { "USETMAXREG" }, 0, 0 },

@@ -155,8 +155,8 @@ static Step exec_mbar_init(Warp *w, const Op *op, uint32_t mask)
                                                   .ready = true,
                                                   .array = o->value,
                                                   .element = i };
-        mbar_event(w->machine, w, MEV_init, mask, op, w->cta,
-                   o->offset + 8 * i, o->count, MACHINE_NO_TURN);
+        mbar_event(w->machine, w, MEV_init, mask, op, w->cta, o->offset + 8 * i,
+                   o->count, MACHINE_NO_TURN);
     }
     w->cta->fences_due = true;
     return STEP_next;
@@ -250,8 +250,8 @@ static Step exec_mbar_arrive(Warp *w, const Op *op, uint32_t mask)
             return STEP_failed;
         for (unsigned i = 0; i < n; i++) {
             Cta *cta = xor_target(w, op, i, &n);
-            if (!cta || !mbar_arrive(w->machine, w, 1u << l, op, cta, offset,
-                                     turn))
+            if (!cta ||
+                !mbar_arrive(w->machine, w, 1u << l, op, cta, offset, turn))
                 return STEP_failed;
         }
     }
@@ -264,8 +264,7 @@ static Step exec_expect_tx(Warp *w, const Op *op, uint32_t mask)
     int64_t turn = MACHINE_NO_TURN;
     FOR_LANES(l, mask)
     if (!mbar_offset(w, op, op->operands[0].u.access, l, &offset, &turn) ||
-        !mbar_bytes(w->machine, w, 1u << l, op, w->cta, offset, bytes,
-                    turn))
+        !mbar_bytes(w->machine, w, 1u << l, op, w->cta, offset, bytes, turn))
         return STEP_failed;
     return STEP_next;
 }
@@ -288,8 +287,10 @@ static Step pass_named(Warp *w, const Op *op, int64_t id, uint64_t use)
     return STEP_next;
 }
 
+/* One that only arrives is past the barrier at once. */
 static Step exec_named(Warp *w, const Op *op)
 {
+    bool waits = op->code == OP_async_barrier_cta_sync;
     int64_t id = op_attr_int(op, "id", -1), more = 0;
     int64_t threads = op_attr_int(op, "threads", 0);
     if (op->n_operands && !warp_index(w, op, op->operands[0].u.index, 0, &more))
@@ -323,10 +324,14 @@ static Step exec_named(Warp *w, const Op *op)
                        .phase = (int64_t)b->generation,
                        .agent = warp_agent(w, AGENT_warp, ALL_LANES) };
     machine_emit(w->machine, &e);
-    if (b->arrived == threads) {
+    bool opens = b->arrived == threads;
+    if (opens)
         b->arrived = 0;
-        return pass_named(w, op, id, b->generation++);
-    }
+    uint64_t use = opens ? b->generation++ : b->generation;
+    if (!waits)
+        return STEP_next;
+    if (opens)
+        return pass_named(w, op, id, use);
     w->named_arrived = true;
     w->wait = (Wait){ .kind = WAIT_named,
                       .id = id,
@@ -511,6 +516,7 @@ Step exec_sync(Warp *w, const Op *op, uint32_t mask)
     case OP_async_cp_async_mbarrier_arrive:
         return exec_cp_arrive(w, op, mask);
     case OP_async_barrier_cta_sync:
+    case OP_async_barrier_cta_arrive:
         return exec_named(w, op);
     case OP_async_barrier_cluster_arrive:
         return exec_cluster_arrive(w, op);

@@ -445,6 +445,7 @@ static void finish(Warp *w)
 static void emit_step(Warp *w, const Op *op, uint32_t mask)
 {
     if (op->code == OP_async_barrier_cta_sync ||
+        op->code == OP_async_barrier_cta_arrive ||
         op->code == OP_async_barrier_cluster_arrive ||
         op->code == OP_async_barrier_cluster_wait)
         return;
