@@ -4,7 +4,7 @@
 Each program is random statements and a recipe's own, and gets the recipe's steps
 with random arguments, then random ones. Each step is refused or taken. Then the
 program is run as it was and as scheduled, at sizes down to 1, on the same inputs:
-small integers, so that every order of summation gives the same bits. A
+small integers, so that every order of summation gives the same numbers. A
 difference, a read of what was never written, or an access outside a tensor is a
 step that should have been refused. Every operator must have been taken once at
 least; how often each was tried and taken is printed. 500 steps are tried, 20000
@@ -407,11 +407,14 @@ def run(folder, name, size, out):
 
 
 def contents(folder, out):
-    texts = []
+    """The numbers of the outputs; those of -0 and 0 are the same."""
+    numbers = []
     for name in "zyu":
         with open(f"{folder}/{out}_{name}.npy", "rb") as f:
-            texts.append(f.read())
-    return texts
+            data = f.read()
+        start = 10 + struct.unpack("<H", data[8:10])[0]
+        numbers += struct.unpack(f"<{(len(data) - start) // 4}f", data[start:])
+    return numbers
 
 
 def operator(line):
