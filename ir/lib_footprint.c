@@ -1,9 +1,10 @@
 /* What an instruction's body does to its parameters.
  *
- * Reads, writes and reductions come from op_accesses. A parameter is
- * write-only when nothing reads it and one store covers it: its indices are
- * distinct iterators that run over the whole of each dimension, and no
- * condition stands above it. */
+ * Reads, writes and reductions come from op_accesses. A parameter is reduced
+ * into when sums are all that touches it, for only then do two calls change
+ * places. It is write-only when nothing reads it and one store covers it: its
+ * indices are distinct iterators that run over the whole of each dimension, and
+ * no condition stands above it. */
 #include "ir/lib_entry.h"
 
 typedef struct Walk {
@@ -12,7 +13,7 @@ typedef struct Walk {
     const Op *body;
     unsigned n;
     InstrParam *params;
-    bool *covered;
+    bool *covered, *otherwise; /* otherwise: touched by more than sums */
 } Walk;
 
 /* The loop of the body whose iterator v is, or NULL. */
@@ -62,6 +63,8 @@ static bool visit(Op *op, void *user)
         if (root->owner != w->body->blocks[0] || root->index >= w->n)
             continue;
         w->params[root->index].flags |= f->flags;
+        if (!(f->flags & ACC_REDUCE))
+            w->otherwise[root->index] = true;
         if (op->code == OP_mem_store && f->access->base == root &&
             covers(op, f->access))
             w->covered[root->index] = true;
@@ -72,8 +75,17 @@ static bool visit(Op *op, void *user)
 void instr_footprint(Module *m, const Op *body, unsigned n, InstrParam *params)
 {
     Arena *arena = arena_new();
-    Walk w = { m, arena, body, n, params, ARENA_ARRAY(arena, bool, n + 1) };
+    Walk w = { .m = m,
+               .arena = arena,
+               .body = body,
+               .n = n,
+               .params = params,
+               .covered = ARENA_ARRAY(arena, bool, n + 1),
+               .otherwise = ARENA_ARRAY(arena, bool, n + 1) };
     block_walk(body->blocks[0], visit, &w);
+    for (unsigned i = 0; i < n; i++)
+        if (w.otherwise[i])
+            params[i].flags &= ~(unsigned)ACC_REDUCE;
     for (unsigned i = 0; i < n; i++)
         params[i].write_only = w.covered[i] && params[i].flags == ACC_WRITE;
     arena_free(arena);

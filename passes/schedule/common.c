@@ -245,6 +245,24 @@ Op *sched_zero(Sched *s, ScalarType t)
     return zero;
 }
 
+bool sched_access_fits(Sched *s, const Facts *f, const Access *a, Loc loc)
+{
+    ExprCtx *x = s->m->exprs;
+    for (unsigned k = 0; k < a->rank; k++) {
+        const AccessDim *d = &a->dims[k];
+        const Affine *len = d->kind == DIM_point ? affine_const(x, 1) : d->len;
+        const Cond *in = cond_and(
+            x, cond_cmp(x, CMP_ge, d->lo, affine_const(x, 0)),
+            cond_cmp(x, CMP_le, affine_add(x, d->lo, len), a->base->shape[k]));
+        if (!sched_prove(s, f, in, loc,
+                         "the access to %s may leave its bounds in dimension "
+                         "%u",
+                         sched_value_name(s, a->base), k))
+            return false;
+    }
+    return true;
+}
+
 /* ---- loops and uses ---------------------------------------------------- */
 
 VarId sched_loop_var(const Op *loop)

@@ -194,6 +194,27 @@ bool sched_insert_pass(Sched *s, const SchedArg *a)
     return insert_text(s, &a[0], a[0].loc, "pass");
 }
 
+/* May the call be made: are sizes positive and windows within bounds? */
+static bool noop_fits(Sched *s, Op *call, const Op *callee, Loc loc)
+{
+    ExprCtx *x = s->m->exprs;
+    Facts *f = prove_facts_at(s->arena, s->m, call);
+    for (unsigned i = 0; i < call->n_operands; i++) {
+        const Operand *o = &call->operands[i];
+        VarId v = callee->blocks[0]->args[i].var;
+        if (o->kind == OPND_access &&
+            !sched_access_fits(s, f, o->u.access, loc))
+            return false;
+        if (o->kind == OPND_index && var_get(x, v)->kind == VAR_size &&
+            !sched_prove(s, f,
+                         cond_cmp(x, CMP_ge, o->u.index, affine_const(x, 1)),
+                         loc, "the size %s may be less than 1",
+                         sched_index_text(s, o->u.index)))
+            return false;
+    }
+    return true;
+}
+
 /* A call of a procedure that does nothing. */
 bool sched_insert_noop_call(Sched *s, const SchedArg *a)
 {
@@ -211,11 +232,12 @@ bool sched_insert_noop_call(Sched *s, const SchedArg *a)
     const Op *body = callee ? callee->blocks[0]->first : NULL;
     while (body && body->code == OP_ctl_pass)
         body = body->next;
-    return callee && !body ? true
-                           : sched_fail(s, a[1].loc,
-                                        "'%s' is no call of a procedure whose "
-                                        "body is pass alone",
-                                        a[1].s);
+    if (!callee || body)
+        return sched_fail(s, a[1].loc,
+                          "'%s' is no call of a procedure whose body is pass "
+                          "alone",
+                          a[1].s);
+    return noop_fits(s, call, callee, a[1].loc);
 }
 
 bool sched_delete_pass(Sched *s, const SchedArg *a)

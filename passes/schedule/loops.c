@@ -148,8 +148,13 @@ static bool divide_cut(Divide *d, bool guarded)
     const Affine *rest = affine_mod(x, n, d->q);
     const Affine *full = affine_floordiv(x, n, d->q);
     VarId v;
+    Facts *f = prove_facts_at(s->arena, s->m, d->loop);
     if (!rest || !full)
         return sched_fail(s, d->loc, "the bounds pass 64 bits");
+    if (!sched_prove(s, f, cond_cmp(x, CMP_ge, n, zero), d->loc,
+                     "the loop may end before it starts, and its rest would "
+                     "run"))
+        return false;
     Op *tail = sched_loop(s, d->loop, d->inner, zero, rest, &v), *inner;
     const Affine *at =
         affine_add(x, affine_scale(x, full, d->q), affine_var(x, v));

@@ -481,6 +481,24 @@ void sched_config_differs(Sched *s, const char *field)
     kin_note(s->kin, KIN_modulo, own_name(s), ctx_intern(s->ctx, field));
 }
 
+/* May the value of a new statement be made here: are its reads of parameters,
+ * which hold something, within bounds? */
+static bool reads_fit(Sched *s, Op *stmt, Loc loc)
+{
+    Facts *f = prove_facts_at(s->arena, s->m, stmt);
+    for (Op *op = stmt_first(stmt); op != stmt; op = op->next) {
+        if (op->code != OP_mem_load)
+            continue;
+        const Access *a = op->operands[0].u.access;
+        if (effect_root(a->base)->def)
+            return sched_fail(s, loc, "%s may not have been written",
+                              sched_value_name(s, a->base));
+        if (!sched_access_fits(s, f, a, loc))
+            return false;
+    }
+    return true;
+}
+
 bool sched_write_config(Sched *s, const SchedArg *a)
 {
     Op *mark = op_new(s->m, OP_ctl_pass, s->loc, 0, 0, 0);
@@ -500,7 +518,7 @@ bool sched_write_config(Sched *s, const SchedArg *a)
         sched_config_differs(s, a[1].s);
     }
     op_detach(mark);
-    return op != NULL;
+    return op && reads_fit(s, op, a[2].loc);
 }
 
 bool sched_delete_config(Sched *s, const SchedArg *a)

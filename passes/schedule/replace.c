@@ -293,24 +293,6 @@ static Access *window_access(Unify *u, unsigned i)
     return a;
 }
 
-static bool check_bounds(Unify *u, const Access *a, Loc loc)
-{
-    ExprCtx *x = u->s->m->exprs;
-    for (unsigned k = 0; k < a->rank; k++) {
-        const AccessDim *d = &a->dims[k];
-        const Affine *len = d->kind == DIM_point ? affine_const(x, 1) : d->len;
-        const Cond *in = cond_and(
-            x, cond_cmp(x, CMP_ge, d->lo, affine_const(x, 0)),
-            cond_cmp(x, CMP_le, affine_add(x, d->lo, len), a->base->shape[k]));
-        if (!sched_prove(u->s, u->facts, in, loc,
-                         "the window of %s may leave its bounds in dimension "
-                         "%u",
-                         sched_value_name(u->s, a->base), k))
-            return false;
-    }
-    return true;
-}
-
 static bool check_memory(Unify *u, unsigned i, const Access *a, Loc loc)
 {
     const InstrParam *p = &u->in->params[i];
@@ -411,7 +393,7 @@ static bool data_operand(Unify *u, unsigned i, Op *call, Loc loc, Access **arg)
     call->operands[i] = opnd_access(*arg);
     bool free = (*arg)->base->type->kind == TK_map;
     return (!u->in || check_memory(u, i, *arg, loc)) &&
-           (free || check_bounds(u, *arg, loc));
+           (free || sched_access_fits(u->s, u->facts, *arg, loc));
 }
 
 static bool make_operands(Unify *u, Op *call, Loc loc)

@@ -158,7 +158,9 @@ const char *sched_stmt_text(Sched *s, const Op *op);
  * reason, and answers false. NULL c (an overflow) is not implied. */
 bool sched_prove(Sched *s, const Facts *f, const Cond *c, Loc loc,
                  const char *fmt, ...) EXO_PRINTF(5, 6);
-/* The same without a report. */
+/* Is the access within its base's extents? Else reports. */
+bool sched_access_fits(Sched *s, const Facts *f, const Access *a, Loc loc);
+/* The same as sched_prove without a report. */
 bool sched_implied(Sched *s, const Facts *f, const Cond *c);
 
 /* ---- shared by operators ----------------------------------------------- */

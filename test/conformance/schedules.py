@@ -58,8 +58,9 @@ def statements(rng, loops, depth, indent, out):
         pad = "    " * indent
         if kind < 0.45 and depth < 3:
             v = "ijk"[depth] + str(rng.randrange(3))
-            e = rng.choice(["N", "8"])
-            out.append(f"{pad}for {v} in seq(0, {e}):")
+            e, hi = rng.choice([("N", "N"), ("8", "8"), ("N", "N - 3"),
+                                ("8", "N % 4"), ("8", "8 - 2 * (N % 8)")])
+            out.append(f"{pad}for {v} in seq(0, {hi}):")
             statements(rng, loops + [(v, e)], depth + 1, indent + 1, out)
         elif kind < 0.55 and loops and depth < 4:
             v = rng.choice(loops)[0]
@@ -127,12 +128,15 @@ inline {c|`_nothing(_)`}
 replace `r0` {_add|`_add(n=N)`}
 inline `_add(_)`
 """),
-    (FOUR, "for r0 in seq(0, 4):\n    z[r0{| + 1}] += z[r0 + 4]\n", """
+    (FOUR, "for r0 in seq(0, 4):\n    z[r0] += z[r0 + 4]\n"
+     "for r1 in seq(0, 4):\n    z[r1{| + 1}] += z[r1 + 4]\n", """
 proc _four
 make_instr _quad cuda_thread cuda_in_order_instr `nop;`
 proc f
 replace `r0` _quad
 set_trailing_barrier_expr `_quad(_)` None
+replace `r1` _quad
+reorder_stmts `_quad(_)`#0
 """),
     (CONFIG, "C.s = 1.0\nz[0] = z[1] * z[2]\n", """
 delete_config `C.s = _`
