@@ -260,6 +260,20 @@ bool emit_store(Emit *e, Op *op)
     return true;
 }
 
+/* PTX ISA, "red": the result of the addition is not asked for. */
+static bool emit_atomic_add(Emit *e, const Op *op, LLVMValueRef p, ScalarType t,
+                            LLVMValueRef v)
+{
+    bool is_int = t == TY_i32;
+    if (op->n_operands != 2 || (!is_int && t != TY_f32 && t != TY_f64))
+        return emit_error(e, op,
+                          "adds atomically one value of f32, f64 or i32");
+    LLVMBuildAtomicRMW(e->b,
+                       is_int ? LLVMAtomicRMWBinOpAdd : LLVMAtomicRMWBinOpFAdd,
+                       p, v, LLVMAtomicOrderingMonotonic, false);
+    return true;
+}
+
 bool emit_reduce(Emit *e, Op *op)
 {
     const Access *a = op->operands[0].u.access;
@@ -268,6 +282,8 @@ bool emit_reduce(Emit *e, Op *op)
     LLVMValueRef p = v ? writable_pointer(e, op, a) : NULL;
     if (!p)
         return false;
+    if (op_is_atomic(op))
+        return emit_atomic_add(e, op, p, t, v);
     LLVMValueRef old = load_at(e, p, t);
     LLVMValueRef sum;
     if (op->n_operands > 2) {

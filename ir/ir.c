@@ -226,6 +226,11 @@ int64_t op_attr_int(const Op *op, const char *key, int64_t otherwise)
                                                                 : otherwise;
 }
 
+bool op_is_atomic(const Op *op)
+{
+    return op->code == OP_mem_reduce && op_attr_int(op, "atomic", 0);
+}
+
 const char *op_attr_str(const Op *op, const char *key, const char *otherwise)
 {
     const Param *p = op_attr_param(op, key);

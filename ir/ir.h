@@ -287,6 +287,8 @@ const Param *op_attr_param(const Op *op, const char *key);
 void op_set_attr(Module *m, Op *op, Attr attr); /* replaces; copies the key */
 void op_set_int(Module *m, Op *op, const char *key, int64_t v);
 void op_set_str(Module *m, Op *op, const char *key, const char *s);
+/* A mem.reduce that may meet its like without order. */
+bool op_is_atomic(const Op *op);
 void op_set_bool(Module *m, Op *op, const char *key, bool b);
 void op_set_param(Module *m, Op *op, const char *key, const Param *p);
 void op_remove_attr(Op *op, const char *key);
@@ -364,7 +366,8 @@ enum {
     ACC_READ = 1u << 0,
     ACC_WRITE = 1u << 1,
     ACC_REDUCE = 1u << 2, /* reads and writes, commuting with its like */
-    ACC_SYNC = 1u << 3    /* a barrier, not data */
+    ACC_SYNC = 1u << 3,   /* a barrier, not data */
+    ACC_ATOMIC = 1u << 4  /* a reduction that may meet its like, unordered */
 };
 typedef struct OpAccess {
     const Access *access;

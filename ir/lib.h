@@ -128,7 +128,8 @@ typedef struct InstrParam {
     unsigned rank;
     const int64_t *shape; /* template sizes put in; -1: depends on runtime */
     const MemRef *mem;    /* what the actual's memory must be (a subtype of) */
-    unsigned flags;       /* ACC_READ, ACC_WRITE, ACC_REDUCE: from the body */
+    unsigned flags;       /* ACC_READ, ACC_WRITE, ACC_REDUCE: from the body;
+                             ACC_ATOMIC */
     bool write_only;      /* every element written before any read */
     bool out_of_order, allow_out_of_bounds;
     unsigned n_distributed; /* leading interval dims spread over threads: */
@@ -203,5 +204,7 @@ Module *lib_module(Lib *lib);
 void lib_list(const Lib *lib,
               void (*fn)(const char *kind, const char *name, void *user),
               void *user);
+/* The page on the instructions, docs/instructions.md. */
+void lib_print_page(const Lib *lib, StrBuf *out);
 
 #endif

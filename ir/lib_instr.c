@@ -79,6 +79,16 @@ static bool take_unit_list(Making *mk, unsigned n, AstExpr *const *items,
     return true;
 }
 
+/* What commutes with its like is a sum, and nothing else of the parameter. */
+static bool take_atomic(Making *mk, const AstClause *c, InstrParam *p)
+{
+    if (p->flags != (ACC_READ | ACC_WRITE | ACC_REDUCE))
+        return entry_error(mk, c,
+                           "atomic of a parameter that the body only adds to");
+    p->flags |= ACC_ATOMIC;
+    return true;
+}
+
 static bool take_access_word(Making *mk, const AstClause *c, const AstExpr *e,
                              InstrParam *p)
 {
@@ -90,12 +100,14 @@ static bool take_access_word(Making *mk, const AstClause *c, const AstExpr *e,
             return p->out_of_order = true;
         if (strcmp(word, "allow_out_of_bounds") == 0)
             return p->allow_out_of_bounds = true;
+        if (strcmp(word, "atomic") == 0)
+            return take_atomic(mk, c, p);
     } else if (word && strcmp(word, "distributed") == 0) {
         return take_unit_list(mk, e->n - 1, e->args + 1, &p->n_distributed,
                               &p->distributed_units);
     }
     return entry_error(mk, c,
-                       "in_order, out_of_order, allow_out_of_bounds or "
+                       "in_order, out_of_order, allow_out_of_bounds, atomic or "
                        "distributed(unit, ..)");
 }
 
@@ -282,7 +294,11 @@ unsigned instr_param(const Instr *in, const char *name)
 
 bool instr_reorders(const Instr *in)
 {
-    return in->hook && !strcmp(in->hook, "tile_reduce");
+    bool wide = false;
+    for (unsigned i = 0; i < in->n_params; i++)
+        wide = wide || ((in->params[i].flags & ACC_WRITE) &&
+                        scalar_type_bytes(in->params[i].elem) >= 4);
+    return wide && in->hook && !strcmp(in->hook, "tile_reduce");
 }
 
 const Instr *op_instr(const Module *m, const Op *op)

@@ -379,6 +379,7 @@ static const struct {
     { "arch", PARAM_str, 0 },
     { "proc", PARAM_str, 0 },
     { "read", PARAM_bool, 0 },
+    { "atomic", PARAM_bool, 0 },
     { "targs", PARAM_tuple, 0 },
     { "cta_xor", PARAM_tuple, 0 },
 };

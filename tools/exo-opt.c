@@ -322,6 +322,27 @@ static ToolStatus print_schedule_ops(void)
     return TOOL_done;
 }
 
+static void print_name(const char *kind, const char *name, void *user)
+{
+    if (!strcmp(kind, "instr"))
+        strbuf_addf(user, "%s\n", name);
+}
+
+static ToolStatus print_instructions(Opt *opt, bool page)
+{
+    StrBuf s = { 0 };
+    Lib *lib = input_library(opt->ctx, opt->options);
+    if (!lib)
+        return TOOL_wrong;
+    if (page)
+        lib_print_page(lib, &s);
+    else
+        lib_list(lib, print_name, &s);
+    fputs(strbuf_text(&s), stdout);
+    strbuf_free(&s);
+    return TOOL_done;
+}
+
 static ToolStatus missing(const char *what)
 {
     fprintf(stderr, "exo-opt: %s\n", what);
@@ -365,6 +386,9 @@ static ToolStatus run(Opt *opt)
         return print_pass_list();
     if (options_has(o, "--list-schedule-ops"))
         return print_schedule_ops();
+    const char *list = options_value(o, "--list-instructions", NULL);
+    if (list)
+        return print_instructions(opt, !strcmp(list, "markdown"));
     if (!strcmp(options_value(o, "--diagnostics", "text"), "json"))
         opt->format = DIAG_json;
     if (!diag_format_available(opt->format))

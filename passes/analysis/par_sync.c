@@ -303,12 +303,21 @@ static bool check_count(SyncUse *u)
 
 /* ---- the three forms ---------------------------------------------------- */
 
+/* Is it one element: a point, or an interval of one? */
+static bool is_single(const AccessDim *d)
+{
+    int64_t len;
+    return d->kind == DIM_point ||
+           (d->kind == DIM_interval && affine_is_const(d->len, &len) &&
+            len == 1);
+}
+
 static void keep_home(SyncUse *u)
 {
     const Access *a = u->home ? u->home : u->exprs[0];
     const Affine **home = ARENA_ARRAY(u->pi->m->arena, const Affine *, a->rank);
     for (unsigned i = 0; i < a->rank; i++)
-        home[i] = a->dims[i].kind == DIM_point ? a->dims[i].lo : NULL;
+        home[i] = is_single(&a->dims[i]) ? a->dims[i].lo : NULL;
     u->out->home = home;
 }
 

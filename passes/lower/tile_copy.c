@@ -2,8 +2,8 @@
  * and to memory, and memory to memory.
  *
  * Each register of a tile is one load or store, whose index is an expression
- * of the lane. Of an element that several lanes have, the first one stores. A
- * copy between memories is a loop in which the lanes take neighbours. */
+ * of the lane. Of an element that several lanes have, the first one stores. In a
+ * copy between memories the lanes take neighbours. */
 #include "passes/lower/tile.h"
 
 enum { MAX_INTERVALS = 3 };
@@ -98,11 +98,15 @@ static Value *cast_to(Lower *L, Value *v, ScalarType elem)
     return op_set_result(L->m, op, 0, type_scalar(L->ctx, elem), NULL);
 }
 
-static void emit_store(Lower *L, Access *a, Value *v, bool reduce)
+/* flags: of the parameter, ACC_REDUCE and ACC_ATOMIC. */
+static void emit_store(Lower *L, Access *a, Value *v, unsigned flags)
 {
-    Op *store = lower_emit(L, reduce ? OP_mem_reduce : OP_mem_store, 2, 0, 0);
+    Op *store = lower_emit(L, flags & ACC_REDUCE ? OP_mem_reduce : OP_mem_store,
+                           2, 0, 0);
     store->operands[0] = opnd_access(a);
     store->operands[1] = opnd_value(v);
+    if (flags & ACC_ATOMIC)
+        op_set_bool(L->m, store, "atomic", true);
 }
 
 static Value *emit_load(Lower *L, Access *a, ScalarType elem)
@@ -135,7 +139,7 @@ static void store_elements(Lower *L, Op *op, const Instr *in, bool transposed)
     TileCopy c = { .transposed = transposed };
     if (!open_copy(&c, L, op, in, "src", "dst"))
         return;
-    bool reduce = (in->params[instr_param(in, "dst")].flags & ACC_REDUCE) != 0;
+    unsigned flags = in->params[instr_param(in, "dst")].flags;
     frag_force(L, c.frag);
     Block *outer = L->out;
     L->out = first_copies(&c);
@@ -145,7 +149,7 @@ static void store_elements(Lower *L, Op *op, const Instr *in, bool transposed)
         if (!a)
             break;
         Value *v = cast_to(L, frag_part_slot(L, &part), c.window_elem);
-        emit_store(L, a, v, reduce);
+        emit_store(L, a, v, flags);
     }
     L->out = outer;
 }
@@ -194,23 +198,14 @@ void lower_warp_copy(Lower *L, Op *op, const Instr *in)
                     in->name, (long long)elements);
         return;
     }
-    const Affine *lo = affine_const(x, 0);
-    const Affine *hi = affine_const(x, elements / SPREAD_LANES);
-    Op *loop = lower_emit(L, OP_ctl_for, 2, 0, 1);
-    loop->operands[0] = opnd_index(lo);
-    loop->operands[1] = opnd_index(hi);
-    VarId v = block_add_var(L->m, loop->blocks[0], "part", VAR_iter);
-    var_set_bounds(x, v, lo, hi);
-    const Affine *e =
-        affine_add(x, affine_scale(x, affine_var(x, v), SPREAD_LANES),
-                   affine_var(x, L->dev->lane));
-    const Affine *row = affine_floordiv(x, e, shape[1]);
-    const Affine *col = affine_mod(x, e, shape[1]);
-    Block *outer = L->out;
-    L->out = loop->blocks[0];
-    Value *value = emit_load(L, window_element(L, from, row, col, false),
+    for (int64_t part = 0; part < elements; part += SPREAD_LANES) {
+        const Affine *e =
+            affine_add_const(x, affine_var(x, L->dev->lane), part);
+        const Affine *row = affine_floordiv(x, e, shape[1]);
+        const Affine *col = affine_mod(x, e, shape[1]);
+        Value *v = emit_load(L, window_element(L, from, row, col, false),
                              in->params[src].elem);
-    emit_store(L, window_element(L, to, row, col, false),
-               cast_to(L, value, in->params[dst].elem), false);
-    L->out = outer;
+        emit_store(L, window_element(L, to, row, col, false),
+                   cast_to(L, v, in->params[dst].elem), in->params[dst].flags);
+    }
 }

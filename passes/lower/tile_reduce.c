@@ -6,7 +6,8 @@
  * exchange them, one bit of the lane at a time, so that all of them end with
  * the whole; then it is folded into the vector's old element. The order is
  * another than the body's: the operation must be associative and commutative,
- * and sums are rounded in another order.
+ * and sums are rounded in another order; where the type has 16 bits, each lane
+ * takes the body's order instead, with a shuffle for each element.
  *
  *     row sum of 16 x 16 by the accumulator's map: lane 4 * g + t has 4
  *     elements of row g; 3 adds, then 2 shuffles (t xor 1, t xor 2) and adds */
@@ -178,6 +179,46 @@ static bool fold_into_vector(Reduction *r)
     return true;
 }
 
+/* ---- in the body's order ------------------------------------------------- */
+
+/* Sums and products of 16 bits are rounded so coarsely that another order gives
+ * visibly other results. */
+static bool order_matters(const Reduction *r)
+{
+    return (r->fold == OP_arith_add || r->fold == OP_arith_mul) &&
+           scalar_type_bytes(r->body.dst->frag->type->elem) < 4;
+}
+
+static Value *read_source(Lower *L, int64_t slot, void *user)
+{
+    return frag_part_slot(L, &(FragPart){ user, slot, 1 });
+}
+
+/* Each lane folds all elements itself, asking for those that it has not. */
+static bool fold_in_order(Reduction *r, int64_t n, unsigned across)
+{
+    TileBody *t = &r->body;
+    for (int64_t slot = 0; slot < t->dst->spread.n_slots; slot++) {
+        FragPart part = { t->dst->frag, slot, 1 };
+        Value *v = frag_part_slot(t->L, &part);
+        for (int64_t k = 0; k < n; k++) {
+            LaneElements want = { 0 };
+            for (unsigned l = 0; l < SPREAD_LANES; l++) {
+                want.of[l].at[1 - across] =
+                    t->dst->spread.slots[slot].of[l].at[0];
+                want.of[l].at[across] = k;
+            }
+            Value *x = spread_gather(t->L, &r->src->spread, &want, read_source,
+                                     r->src->frag);
+            if (!x)
+                return tile_body_refuse(t);
+            v = fold(r, v, x);
+        }
+        frag_part_put(t->L, &part, v);
+    }
+    return true;
+}
+
 void lower_tile_reduce(Lower *L, Op *op, const Instr *in)
 {
     Reduction r = { .body = { .purpose = "a reduction of a tile's rows or "
@@ -190,6 +231,10 @@ void lower_tile_reduce(Lower *L, Op *op, const Instr *in)
     }
     const int64_t *shape = lower_mem(L, r.src->frag->source)->packed_shape;
     unsigned across = r.src_loop[0] == r.body.dst_loop[0] ? 1 : 0;
+    if (order_matters(&r)) {
+        fold_in_order(&r, shape[across], across);
+        return;
+    }
     fold_registers(&r);
     for (int64_t i = 0; i < r.n_parts; i++)
         if (!fold_lanes(&r, &r.parts[i], shape[across]))

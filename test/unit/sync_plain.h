@@ -173,10 +173,10 @@ static PlainRecord *plain_record(Plain *p, const PlainAccess *a, BarId free_bar,
     uint32_t q = 1u << a->initial;
     r->origin = a->origin;
     for (unsigned t = 0; t < p->threads; t++) {
-        if (!plain_in(p, a->c, t))
-            continue;
         if (a->flags & SYNC_ATOMIC)
             r->sig[4 * t + VIS_atomic] |= q;
+        if (!plain_in(p, a->c, t))
+            continue;
         if (only != UINT32_MAX && only != t)
             continue;
         r->sig[4 * t + VIS_issue] |= q;

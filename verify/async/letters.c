@@ -180,6 +180,12 @@ static const Row rows[] = {
       FIELD_last,
       { 0 } },
     { OP_async_tile_store, "stmatrix.", NULL, "stmatrix", 0, { 0 } },
+    { OP_mem_reduce,
+      "atom.",
+      ".add.",
+      "atom.add",
+      0,
+      { ".global", ".shared" } },
 };
 enum { N_ROWS = sizeof rows / sizeof *rows };
 
@@ -366,6 +372,13 @@ static void add_tile_store(Alphabet *a, const Op *op, LetterVec *out)
     VEC_PUSH(a->a, out, l);
 }
 
+static bool is_shared(const Module *m, const Op *op)
+{
+    const Value *v = value_root(op->operands[0].u.access->base);
+    const Mem *mem = v->type->mem ? lib_mem_find(m->lib, v->type->mem) : NULL;
+    return mem && mem->family == MEMF_shared;
+}
+
 void letters_of_op(Alphabet *a, const Module *m, const Op *op, LetterVec *out)
 {
     const char *name = NULL;
@@ -378,6 +391,10 @@ void letters_of_op(Alphabet *a, const Module *m, const Op *op, LetterVec *out)
         return;
     case OP_async_tile_store:
         add_tile_store(a, op, out);
+        return;
+    case OP_mem_reduce:
+        if (op_is_atomic(op))
+            add(a, out, "%s%s", name, is_shared(m, op) ? ".shared" : ".global");
         return;
     case OP_async_mbarrier_init:
         add_inits(a, op, out);

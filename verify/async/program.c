@@ -269,10 +269,10 @@ bool program_allows(Program *p, uint32_t sid, int64_t thread,
 
 /* ---- the run ------------------------------------------------------------- */
 
-/* Additions through a tensor map commute: their sums depend on the order. */
+/* Atomic additions commute: their sums depend on the order. */
 static bool counts_values(const OpAccess *a)
 {
-    return !(a->flags & ACC_REDUCE) || a->access->base->type->kind != TK_map;
+    return !(a->flags & ACC_ATOMIC);
 }
 
 static void add_instance(Program *p, Interp *in, Scope *at, const Stmt *s)

@@ -205,10 +205,12 @@ static void fault(AsyncRun *r, const MachineEvent *e, const Viewer *v,
 
 /* ---- parts --------------------------------------------------------------- */
 
-/* Additions by the copy engine commute: they are kept beside the reads. */
+/* Additions by the copy engine commute, and atomic ones: they are kept beside
+ * the reads. */
 static bool is_add(const Stamp *s)
 {
-    return s->op->code == OP_async_bulk_tensor_reduce && s->adds;
+    return (s->op->code == OP_async_bulk_tensor_reduce && s->adds) ||
+           op_is_atomic(s->op);
 }
 
 /* A read of what was written as another object, whose memory it shares. */

@@ -221,11 +221,12 @@ static Digest *digest_of(Refine *r, const MachineEvent *e)
 
 static void write_event(Refine *r, const MachineEvent *e)
 {
-    bool adds = e->op->code == OP_async_bulk_tensor_reduce;
+    bool adds = e->op->code == OP_async_bulk_tensor_reduce ||
+                op_is_atomic(e->op);
     int64_t n = e->tensor ? e->length
                           : e->length / scalar_info(e->elem)->bytes;
     Digest *d = digest_of(r, e);
-    if (adds && !is_added(r, e->tensor))
+    if (adds && e->tensor && !is_added(r, e->tensor))
         VEC_PUSH(r->program.arena, &r->added, e->tensor);
     if (d)
         digest_add(d, e->elem, adds ? NULL : e->bytes, n,

@@ -379,7 +379,7 @@ static SyncNode *build_access(Build *b, Op *op, List *list, const Access *a,
     return n;
 }
 
-static unsigned param_flags(const Instr *in, const InstrParam *p)
+static unsigned param_flags(const InstrParam *p)
 {
     unsigned flags = 0;
     if (p->flags & (ACC_WRITE | ACC_REDUCE))
@@ -388,8 +388,7 @@ static unsigned param_flags(const Instr *in, const InstrParam *p)
         flags |= SYNC_WRITE_ONLY;
     if (p->out_of_order)
         flags |= SYNC_OUT_OF_ORDER;
-    if ((p->flags & ACC_REDUCE) && p->out_of_order &&
-        !strcmp(in->timeline, "tma_to_gmem_async_instr"))
+    if (p->flags & ACC_ATOMIC)
         flags |= SYNC_ATOMIC;
     return flags;
 }
@@ -398,7 +397,7 @@ static void build_operand(Build *b, Op *op, List *list, const Instr *in,
                           unsigned i)
 {
     SyncNode *n = build_access(b, op, list, op->operands[i].u.access,
-                               param_flags(in, &in->params[i]));
+                               param_flags(&in->params[i]));
     if (!n)
         return;
     if (qual_timeline(n->initial)->convergent)

@@ -90,8 +90,10 @@ static RecordId new_record(Machine *m, const Touching *a, BarId free_bar)
     bool together = a->flags & SYNC_CONVERGENT;
     for (unsigned f = 0; f < VIS_flags; f++) {
         bool has = f == VIS_issue || ordered;
-        if ((has && together) || (atomic && f == VIS_atomic))
-            vis[r.n_vis++] = (Vis){ VIS_flags * a->initial + f, a->c };
+        bool meets = atomic && f == VIS_atomic;
+        if ((has && together) || meets)
+            vis[r.n_vis++] = (Vis){ VIS_flags * a->initial + f,
+                                    meets ? threads_all(m->run->pool) : a->c };
         if (has && !together)
             r.own_flags |= 1u << f;
     }
