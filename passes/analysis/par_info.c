@@ -378,7 +378,7 @@ static TilingCtx *tiling_ctx(ParInfo *pi, const ParDevice *d)
 static void analyze_device(ParInfo *pi, Op *op)
 {
     if (!pi->m->lib) {
-        par_error(pi, op, "library", "no library of units is loaded");
+        par_error(pi, op, "unit", "no library of units is loaded");
         return;
     }
     ParDevice *d = par_device_read(pi, op);

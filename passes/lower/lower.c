@@ -59,18 +59,26 @@ bool lower_in_registers(Lower *L, const Value *v)
     return mem && mem->family == MEMF_register;
 }
 
+static void report_overflow(Lower *L)
+{
+    lower_error(L, L->stmt ? L->stmt->loc : (Loc){ 0 }, "overflow",
+                "an index expression leaves 64 bits");
+}
+
 const Affine *lower_index(Lower *L, const Affine *e)
 {
     const Affine *k = clone_index(L->map, e);
     if (!k)
-        lower_error(L, L->stmt ? L->stmt->loc : (Loc){ 0 }, "overflow",
-                    "an index expression leaves 64 bits");
+        report_overflow(L);
     return k ? k : affine_const(L->m->exprs, 0);
 }
 
 const Cond *lower_cond(Lower *L, const Cond *c)
 {
-    return role_simplify(L, clone_cond(L->map, c));
+    const Cond *k = clone_cond(L->map, c);
+    if (c && !k)
+        report_overflow(L);
+    return role_simplify(L, k);
 }
 
 bool cond_holds(ExprCtx *x, const Cond *c)

@@ -349,7 +349,7 @@ static void lower_for(Lower *L, Op *op)
     else if (!strcmp(mode, "seq"))
         lower_loop(L, op);
     else
-        lower_error(L, op->loc, "loop-mode",
+        lower_error(L, op->loc, "lowering",
                     "unexpected loop mode %s in CUDA "
                     "code",
                     mode);
@@ -437,7 +437,7 @@ static void lower_op(Lower *L, Op *op)
         lower_instr(L, op);
         break;
     case OP_ctl_call:
-        lower_error(L, op->loc, "call",
+        lower_error(L, op->loc, "lowering",
                     "procedure '%s' is called from CUDA code; inline it first",
                     op_attr_str(op, "callee", ""));
         break;
