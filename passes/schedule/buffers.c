@@ -143,6 +143,11 @@ static bool lift_once(Sched *s, Op *alloc, Loc loc)
                 "outside its loop",
                 sched_index_text(s, v->shape[i]),
                 var_get(s->m->exprs, sched_loop_var(scope))->name);
+    if (v->ring_dim >= 0 && scope->code == OP_par_device)
+        return sched_fail(s, loc,
+                          "%s is a ring, which stays in its device "
+                          "function",
+                          sched_value_name(s, v));
     if (v->ring_guard && v->ring_guard->def &&
         v->ring_guard->def->parent == alloc->parent)
         return sched_fail(s, loc, "its guard %s is allocated in the scope",

@@ -3,9 +3,10 @@
 
 Each program is random statements and a recipe's own, and gets the recipe's steps
 with random arguments, then random ones. Each step is refused or taken. Then the
-program is run as it was and as scheduled, at sizes down to 1, on the same inputs:
-small integers, so that every order of summation gives the same numbers. A
-difference, a read of what was never written, or an access outside a tensor is a
+program is run as it was and as scheduled, at sizes down to 1, on the same inputs.
+Their numbers are integers, whose arithmetic is exact modulo 2^32, so that every
+order of summation gives the same; a recipe with floating numbers stands first,
+where they are small. A difference, a read of what was never written, or an access outside a tensor is a
 step that should have been refused. Every operator must have been taken once at
 least; how often each was tried and taken is printed. 500 steps are tried, 20000
 with EXO_LONG.
@@ -48,8 +49,8 @@ def element(rng, loops, names):
 def value(rng, loops):
     e = element(rng, loops, ["x", "z", "y", "u", "t"])
     f = element(rng, loops, ["x", "z", "y"])
-    return rng.choice([e, "1.0", f"{e} + {f}", f"2.0 * {f}", f"{e} - 1.0",
-                       f"{e} + ({f} + 1.0)"])
+    return rng.choice([e, "1", f"{e} + {f}", f"2 * {f}", f"{e} - 1",
+                       f"{e} + ({f} + 1)"])
 
 
 def statements(rng, loops, depth, indent, out):
@@ -76,11 +77,11 @@ def statements(rng, loops, depth, indent, out):
 # A recipe: definitions before the procedure, statements at its end, steps. What
 # stands in {..|..} is one of these at random. Helpers begin with _, so that the
 # procedure stays the only public one.
-ADD = """def _add(n: size, a: [f32][n], b: [f32][n]):
+ADD = """def _add(n: size, a: [i32][n], b: [i32][n]):
     for i in seq(0, n):
         a[i] += b[i]
 """
-FOUR = """def _four(a: [f32][4], b: [f32][4]):
+FOUR = """def _four(a: [i32][4], b: [i32][4]):
     for i in seq(0, 4):
         a[i] += b[i]
 """
@@ -89,12 +90,12 @@ NOTHING = """def _nothing(n: size):
 """
 CONFIG = """@config
 class C:
-    s: f32
-    q: f32
+    s: i32
+    q: i32
 """
 CLEAR = """for r0 in seq(0, N):
     for r1 in seq(0, 8):
-        y[r0, r1] = 1.0
+        y[r0, r1] = 1
 """
 COPY = """b0: f32[8]
 for r0 in seq(0, 8):
@@ -110,7 +111,7 @@ for r1 in seq(0, N):
 NEST = """for r0 in seq(0, N):
     for r1 in seq(0, 8):
         y[r0, r1] = x[r0]
-        y[r0, {r1|7 - r1}] += 1.0
+        y[r0, {r1|7 - r1}] += 1
 """
 
 RECIPES = [
@@ -138,18 +139,18 @@ set_trailing_barrier_expr `_quad(_)` None
 replace `r1` _quad
 reorder_stmts `_quad(_)`#0
 """),
-    (CONFIG, "C.s = 1.0\nz[0] = z[1] * z[2]\n", """
+    (CONFIG, "C.s = 1\nz[0] = z[1] * z[2]\n", """
 delete_config `C.s = _`
 bind_config `z[0] = z[1] * z[2]` `z[{1|2}]` C.s
-write_config `t = 0.0`.before C.{q|s} 1.0
+write_config `t = 0`.before C.{q|s} 1
 """),
-    ("", "w0 = y[0:N, 2:6]\nfor r0 in seq(0, N):\n    w0[r0, 1] = 2.0\n", """
+    ("", "w0 = y[0:N, 2:6]\nfor r0 in seq(0, N):\n    w0[r0, 1] = 2\n", """
 inline_window `w0 = _`#0
 stage_window `r0` `y[0:N, {0:8|3:5|4:8}]` w1
 stage_mem `r0` `y[0:N, {0:8|3}]` s0
 """),
-    ("", "for r0 in seq(0, N):\n    u[r0] = 3.0\nfor r1 in seq(0, N):\n"
-     "    u[r1] = {4.0|x[r1]}\n", """
+    ("", "for r0 in seq(0, N):\n    u[r0] = 3\nfor r1 in seq(0, N):\n"
+     "    u[r1] = {4|x[r1]}\n", """
 m0 = stage_window `r0` `u[0:N] @ Sm90_tensorMap(0, 8)` u_map
 divide_loop `r0` {2|4} ro ri
 remove_if `ro`/`if _ < N`
@@ -179,16 +180,16 @@ fold_into_reduce `z[4] = z[4] + z[5]`
 s = split_write `z[0] = z[_] + _`#0
 merge_writes s
 """),
-    ("", """a0: f32
-a0 = 0.0
+    ("", """a0: i32
+a0 = 0
 for r0 in seq(0, N):
-    a0 += {2.0|z[3]} * x[r0]
+    a0 += {2|z[3]} * x[r0]
 u[0] = a0
 if N == 6:
     for r1 in seq(0, N):
-        u[r1] = 1.0
+        u[r1] = 1
 """, """
-lift_reduce_constant `a0 = 0.0`
+lift_reduce_constant `a0 = 0`
 rewrite_expr `r1` N 6
 unroll_loop `r1`
 """),
@@ -206,7 +207,7 @@ unroll_loop `r0`
 unroll_loop `r1`
 unroll_buffer `b0` 0
 """),
-    ("", """b0: f32[N]
+    ("", """b0: i32[N]
 for r0 in seq(0, N):
     b0[r0] = x[r0]
     if r0 > {0|1}:
@@ -216,10 +217,10 @@ resize_dim `b0` 0 {1|2|3} fold=true
 delete_buffer `b0`
 """),
     ("", """for r0 in seq(0, N):
-    b0: f32
+    b0: i32
     b0 = x[r0]
-    b1: f32
-    b1 = {2.0|b0}
+    b1: i32
+    b1 = {2|b0}
     u[r0] = b1
 """, """
 reuse_buffer `b0` `b1`
@@ -228,9 +229,9 @@ sink_alloc `b0`
 autolift_alloc `b0`
 """),
     ("", """for r0 in seq(0, N):
-    b0: f32
+    b0: i32
     b0 = {x|u}[r0]
-    u[r0] = 1.0
+    u[r0] = 1
     y[r0, 0] = b0
 """, """
 inline_assign `b0 = _`
@@ -258,10 +259,10 @@ reorder_loops `r0`
 cut_loop `r0` {0|1|`N - 1`}
 join_loops `r0`#0 `r0`#1
 """),
-    ("", "z[3] = 4.0\n", """
-s = specialize `z[3] = 4.0` `N < 1`
+    ("", "z[3] = 4\n", """
+s = specialize `z[3] = 4` `N < 1`
 eliminate_dead_code s
-s = specialize `z[3] = 4.0` `N {> 5|< 1}`
+s = specialize `z[3] = 4` `N {> 5|< 1}`
 eliminate_dead_code s
 simplify
 add_if `z[3] = _`#0 `N {>= 1|> 2}`
@@ -270,14 +271,14 @@ remove_loop `rl`
 insert_pass `z[3] = _`#0.after
 delete_pass `pass`#0
 """),
-    ("", "z[3] = z[1] * 2.0\nz[5] = {4.0|z[3]}\n", """
-bind_expr `z[3] = z[1] * 2.0` `z[1]` v0
+    ("", "z[3] = z[1] * 2\nz[5] = {4|z[3]}\n", """
+bind_expr `z[3] = z[1] * 2` `z[1]` v0
 reorder_stmts `z[3] = _`#0
 reorder_stmts `z[3] = _`
 extract_subproc `z[5] = _` _sub
 add_assertion `N {>= 1|< 20|< 1}`
 """),
-    ("", "for r0 in seq(0, N):\n    b0: f32[4]\n    b0[1] = 2.0\n    u[r0] = b0[1]\n",
+    ("", "for r0 in seq(0, N):\n    b0: i32[4]\n    b0[1] = 2\n    u[r0] = b0[1]\n",
      """
 wrap_with_context `r0` `CudaDeviceFunction(blockDim=32)`
 set_loop_mode `r0` cuda_tasks
@@ -292,12 +293,12 @@ set_arg_memory u CudaGmemLinear
 set_window z true
 """),
     ("", NEST, """
-fission `y[_] += 1.0`.before {1|2}
+fission `y[_] += 1`.before {1|2}
 lift_scope `r1`#0
 partial_eval N 6
 """),
     ("", NEST, """
-autofission `y[_] += 1.0`.before
+autofission `y[_] += 1`.before
 fuse `r0`#0 `r0`#1
 """),
 ]
@@ -310,12 +311,12 @@ def fill(rng, text):
 
 
 def program(rng, recipe):
-    out = ["def f(N: size, x: f32[N], z: f32[8], y: f32[N, 8], u: f32[N]):",
-           "    t: f32", "    t = 0.0"]
-    statements(rng, [], 0, 1, out)
-    statements(rng, [], 0, 1, out)
+    out = ["def f(N: size, x: i32[N], z: i32[8], y: i32[N, 8], u: i32[N]):",
+           "    t: i32", "    t = 0"]
     own = fill(rng, recipe[1]).rstrip("\n").split("\n")
     out += ["    " + line for line in own]
+    statements(rng, [], 0, 1, out)
+    statements(rng, [], 0, 1, out)
     return recipe[0] + "\n" + "\n".join(out) + "\n"
 
 
@@ -379,18 +380,18 @@ def step(rng, n):
 
 
 def write_npy(path, rng, shape):
-    """A float32 array of small integers, in the layout of numpy's files."""
+    """An int32 array of small integers, in the layout of numpy's files."""
     count = 1
     for extent in shape:
         count *= extent
     text = "(" + ", ".join(map(str, shape)) + ("," if len(shape) == 1 else "")
-    header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {text}), }}"
+    header = f"{{'descr': '<i4', 'fortran_order': False, 'shape': {text}), }}"
     header += " " * (-(len(header) + 11) % 64) + "\n"
     with open(path, "wb") as f:
         f.write(b"\x93NUMPY\x01\x00")
         f.write(struct.pack("<H", len(header)) + header.encode())
         for _ in range(count):
-            f.write(struct.pack("<f", rng.randrange(-4, 5)))
+            f.write(struct.pack("<i", rng.randrange(-4, 5)))
 
 
 def write_inputs(folder, rng, size):
@@ -411,13 +412,13 @@ def run(folder, name, size, out):
 
 
 def contents(folder, out):
-    """The numbers of the outputs; those of -0 and 0 are the same."""
+    """The numbers of the outputs."""
     numbers = []
     for name in "zyu":
         with open(f"{folder}/{out}_{name}.npy", "rb") as f:
             data = f.read()
         start = 10 + struct.unpack("<H", data[8:10])[0]
-        numbers += struct.unpack(f"<{(len(data) - start) // 4}f", data[start:])
+        numbers += struct.unpack(f"<{(len(data) - start) // 4}i", data[start:])
     return numbers
 
 
