@@ -270,10 +270,48 @@ SizeSet chooser_keep(const Chooser *c)
 
 /* ---- a few sets ---------------------------------------------------------- */
 
-/* Trips of sequential loops, and of the first and other task dimensions. */
+/* Trips of sequential loops, and of the first and other task dimensions, with
+ * as little as possible in the last one of them; or as much (full), or one step
+ * less than that where there is one trip (wide). */
 typedef struct Wish {
     int64_t seq, first, other;
+    bool full, wide;
 } Wish;
+
+/* Does parameter i at value v give each loop the trips that it has at `from`,
+ * and, when `one`, no more than one? */
+static bool same_trips(Chooser *c, unsigned i, int64_t from, int64_t v,
+                       bool one)
+{
+    for (unsigned n = 0; n < c->n_loops; n++) {
+        const SizeLoop *l = &c->loops[n];
+        if (!size_loop_uses(l, c->set.vars[i]))
+            continue;
+        c->values[i] = from;
+        int64_t trips = chooser_trips(c, l);
+        c->values[i] = v;
+        if (chooser_trips(c, l) != trips || (one && trips > 1))
+            return false;
+    }
+    return true;
+}
+
+/* The most that parameter i can be without another trip of any loop; the least
+ * where that has no end. */
+static int64_t fill_trips(Chooser *c, unsigned i, int64_t least, bool one)
+{
+    int64_t lo = 0, hi = MAX_STEP;
+    if (same_trips(c, i, least, least + hi * c->step[i], one))
+        return least;
+    while (hi - lo > 1) {
+        int64_t mid = lo + (hi - lo) / 2;
+        if (same_trips(c, i, least, least + mid * c->step[i], one))
+            lo = mid;
+        else
+            hi = mid;
+    }
+    return least + lo * c->step[i];
+}
 
 /* The greatest that a loop asks for; such a parameter is pinned. */
 static void choose(Chooser *c, unsigned i, const Wish *w)
@@ -293,7 +331,10 @@ static void choose(Chooser *c, unsigned i, const Wish *w)
         if (c->values[i] < SIZE_MOST / 2 && c->values[i] > best)
             best = c->values[i];
     }
-    c->values[i] = best;
+    int64_t most = fill_trips(c, i, best, w->wide);
+    if (w->wide && most > best)
+        most -= c->step[i];
+    c->values[i] = w->full || w->wide ? most : best;
 }
 
 static unsigned add_set(Chooser *c, const Wish *w, SizeSet *out, unsigned n)
@@ -317,9 +358,12 @@ static unsigned add_set(Chooser *c, const Wish *w, SizeSet *out, unsigned n)
 unsigned sizes_choose(Arena *arena, Module *m, const Op *proc, SizeSet *out)
 {
     Chooser *c = chooser_new(arena, m, proc);
-    Wish all = { 2 * c->depth + 1, 3, 1 };
-    Wish one = { 1, 1, 2 };
-    Wish full = { c->depth, 2, 1 };
+    Wish all = { .seq = 2 * c->depth + 1, .first = 3, .other = 1, .wide = true };
+    Wish one = { .seq = 1, .first = 1, .other = 2 };
+    Wish full = { .seq = c->depth > 1 ? c->depth : 2,
+                  .first = 2,
+                  .other = 1,
+                  .full = true };
     unsigned n = add_set(c, &all, out, 0);
     n = add_set(c, &one, out, n);
     return add_set(c, &full, out, n);

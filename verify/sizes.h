@@ -24,8 +24,9 @@ typedef struct SizeSets {
 enum { SIZE_SETS = 3 };
 
 /* A few sets, for checks that are expensive: no more trips than needed, one
- * trip, as many as a ring is deep, and twice that and one; tensors whose last
- * tile is ragged; one task, several tasks of one cluster. Writes up to
+ * trip, as many as a ring is deep, and twice that and one; last tiles with one
+ * step in them, all steps but one, and all; one task, several tasks of one
+ * cluster. Writes up to
  * SIZE_SETS sets that are all different and keep the asserts or checks of
  * proc; answers how many. 0: none was found. One empty set for a procedure
  * without control parameters. Everything in the arena. */
