@@ -436,9 +436,21 @@ static bool print_functions(CPrinter *p, StrBuf *protos, StrBuf *bodies)
         p->names.len = 0;
         if (!c_params(p, f) || !c_proc(p, f, bodies))
             return false;
-        c_prototype(p, f, protos);
+        if (!p->opt->dispatch)
+            c_prototype(p, f, protos);
     }
     return !p->failed;
+}
+
+static const char *function_name(void *user, const char *proc)
+{
+    const CPrinter *p = user;
+    for (size_t i = 0; i < p->functions.len; i++) {
+        const CFunction *f = &p->functions.data[i];
+        if (!strcmp(op_attr_str(f->op, "name", ""), proc))
+            return f->api;
+    }
+    panic("a dispatch table names procedure '%s', which is not there", proc);
 }
 
 static bool check_stem(CPrinter *p)
@@ -469,6 +481,8 @@ bool c_print_library(Ctx *ctx, const Module *m, const COptions *opt,
     bool ok = check_stem(&p);
     const char *stem = ok ? c_identifier(&p, opt->stem) : "";
     ok = ok && collect(&p, stem) && print_functions(&p, &protos, &bodies);
+    if (ok && opt->dispatch)
+        c_dispatch_print(opt->dispatch, function_name, &p, &protos, &bodies);
     p.needs |= is_host_library(&p) ? NEED_driver : 0;
     StrBuf text = { 0 };
     ok = ok && print_source(&p, stem, strbuf_text(&bodies), &text);

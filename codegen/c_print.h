@@ -8,6 +8,7 @@
 #ifndef EXO_CODEGEN_C_PRINT_H
 #define EXO_CODEGEN_C_PRINT_H
 
+#include "codegen/c_dispatch.h"
 #include "ir/ir.h"
 
 /* A PTX text or a cubin that holds one kernel, or all of them. */
@@ -23,6 +24,8 @@ typedef struct COptions {
     const char *arch; /* "sm_90a"; NULL: the kernels' attribute, else any */
     unsigned n_images;
     const CImage *images;
+    /* A chooser among m's procedures, which are then its own, or NULL. */
+    const Dispatch *dispatch;
 } COptions;
 
 /* Appends the header's text to `header` and the C file's to `source`. Interns

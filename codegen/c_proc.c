@@ -238,7 +238,8 @@ static void print_api(CPrinter *p, const CFunction *f)
     if (f->stream)
         params =
             c_text(p, "%s%svoid *%s", params, *params ? ", " : "", f->stream);
-    c_line(p, "int %s(%s)", f->api, *params ? params : "void");
+    c_line(p, "%sint %s(%s)", p->opt->dispatch ? "static " : "", f->api,
+           *params ? params : "void");
     c_line(p, "{");
     c_open(p);
     if (f->is_host) {

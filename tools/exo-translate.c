@@ -17,6 +17,7 @@
 #include "tools/certificate.h"
 #include "tools/checks.h"
 #include "tools/diag_print.h"
+#include "tools/dispatch.h"
 #include "tools/input.h"
 #include "tools/options.h"
 #include "tools/output.h"
@@ -45,7 +46,8 @@ typedef struct Translate {
     const Diag *printed;
     const char *arch, *out_path;
     Module *m;
-    CheckInputs inputs; /* source: the par program of a lowered m */
+    const Dispatch *dispatch; /* FILE is a table of kernels */
+    CheckInputs inputs;       /* source: the par program of a lowered m */
     Certificate cert;
     VEC(Op *) kernels;
     StrBuf llvm, ptx, cubin;
@@ -337,7 +339,8 @@ static bool write_c(Translate *t)
     COptions options = { .stem = slash ? slash + 1 : base,
                          .arch = t->arch,
                          .n_images = t->kernels.len ? 1 : 0,
-                         .images = &image };
+                         .images = &image,
+                         .dispatch = t->dispatch };
     StrBuf header = { 0 }, source = { 0 };
     bool ok = c_print_library(t->ctx, t->m, &options, &header, &source) &&
               output_write(t->ctx, arena_printf(arena, "%s.h", base),
@@ -442,6 +445,21 @@ static ToolStatus read_options(Translate *t)
     return check_available(t);
 }
 
+static ToolStatus read_program(Translate *t, const char *path)
+{
+    if (!dispatch_is_table(path)) {
+        t->m = input_read(t->ctx, t->options, path);
+    } else if (t->form != FORM_c) {
+        return options_usage(t->options,
+                             "a table of kernels (.json) goes with --to=c");
+    } else if (!EXO_WITH_JSON) {
+        return missing("tables of kernels: built without jansson");
+    } else {
+        t->m = dispatch_read(t->ctx, t->options, path, &t->dispatch);
+    }
+    return t->m ? TOOL_done : TOOL_wrong;
+}
+
 static ToolStatus translate(Translate *t)
 {
     ToolStatus status = read_options(t);
@@ -450,9 +468,9 @@ static ToolStatus translate(Translate *t)
     const char *path = options_file(t->options);
     if (!path)
         return TOOL_usage;
-    t->m = input_read(t->ctx, t->options, path);
-    if (!t->m)
-        return TOOL_wrong;
+    status = read_program(t, path);
+    if (status != TOOL_done)
+        return status;
     tool_warn(t->ctx, t->m, t->options);
     status = bring_to_level(t);
     if (status == TOOL_done)
