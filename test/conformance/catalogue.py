@@ -51,10 +51,10 @@ def read_table():
 
 
 def path_of(name):
-    for prefix, folder in (("lit/", "test/lit/"), ("kernels/", "kernels/"),
-                           ("sync/", "test/conformance/sync/")):
-        if name.startswith(prefix):
-            return os.path.join(TOP, folder, name[len(prefix):])
+    if name.startswith("lit/"):
+        return os.path.join(TOP, "test", name)
+    if name.startswith("kernels/"):
+        return os.path.join(TOP, name)
     return os.path.join(HERE, "catalogue", name)
 
 
