@@ -1,19 +1,27 @@
 #!/usr/bin/env python3
-"""Check and time our GEMM kernels beside cuBLAS on one GPU.
+"""Check and time our GEMM kernels beside cuBLAS, and Triton, on one GPU.
 
-The kernels come as the C libraries that `exo-translate --to=c` writes, which
-this script compiles and calls with PyTorch's tensors; cuBLAS is PyTorch's
-matmul. Checking: outputs poisoned, random normal inputs of two seeds, a
-float64 product as the reference. Timing: per shape the candidates run
-interleaved in shuffled order, the L2 cache is flushed before each run, events
-time it, and the mean of the middle half of the rounds counts; the ratio of two
-such means of one run is the figure, the median over runs is reported.
+Kernels come as the C libraries that `exo-translate --to=c` writes into a
+folder: single ones by --kernels, the library that chooses by --library, once
+for each of --types. This script compiles them and calls them with PyTorch's
+tensors. cuBLAS is PyTorch's matmul, for fp8 its scaled matmul, which takes
+cuBLASLt with fast accumulation; Triton, with --triton, bench/triton_gemm.py.
+
+Checking: outputs poisoned, random normal inputs of two seeds, a float64 product
+as the reference. Timing: per shape the candidates run interleaved in shuffled
+order, the L2 cache flushed before each run, which a spinning kernel delays until
+its launch is queued; events time it, the mean of the middle half of the rounds
+counts; the ratio of two such means of one run is the figure, the median over
+runs is reported, with the geometric mean over the shapes and the share of the
+data sheet's peak.
 
 Needs PyTorch and a C compiler on the machine with the GPU; no LLVM, no Z3.
 """
 import argparse
 import ctypes
+import importlib.util
 import json
+import math
 import os
 import random
 import statistics
@@ -23,10 +31,31 @@ import tempfile
 
 SHAPES = {
     "square": [(1024,) * 3, (2048,) * 3, (4096,) * 3, (8192,) * 3],
-    "headline": [(4096,) * 3, (8192,) * 3],
-    "wide": [(16384, 16384, 4096), (4096, 4096, 16384), (8192, 8192, 512),
-             (8192, 1024, 8192)],
+    "headline": [(4096,) * 3, (8192,) * 3, (16384, 16384, 4096),
+                 (4096, 4096, 16384), (8192, 1024, 8192)],
+    "wide": [(8192, 8192, 512)],
+    "split": [(512, 512, 16384), (256, 256, 65536)],
 }
+
+
+def drawn_shapes(count=20, seed=20261129):
+    """Log-uniform from 64 to 16384, multiples of 8."""
+    rng = random.Random(seed)
+
+    def extent():
+        x = math.exp(rng.uniform(math.log(64), math.log(16384)))
+        return max(64, min(16384, 8 * round(x / 8)))
+
+    return [(extent(), extent(), extent()) for _ in range(count)]
+
+
+SHAPES["drawn"] = drawn_shapes()
+SHAPES["all"] = (SHAPES["square"][:2] + SHAPES["headline"] + SHAPES["wide"] +
+                 SHAPES["drawn"])
+
+# Dense TFLOP/s of an H200 by its data sheet.
+PEAK = {"bfloat16": 989, "float16": 989, "float32": 494, "float8_e4m3fn": 1979,
+        "float8_e5m2": 1979}
 
 # Ragged against tiles of 128 x 256 x 64, K shorter than the ring, one tile,
 # several tasks a cluster.
@@ -42,6 +71,8 @@ CHECK_SHAPES = [
 # Element types of inputs and output by what a kernel's name contains, and the
 # relative error in the Frobenius norm that the format allows.
 FORMATS = [
+    ("e4m3", "float8_e4m3fn", "bfloat16", 2e-2),
+    ("e5m2", "float8_e5m2", "bfloat16", 2e-2),
     ("bf16", "bfloat16", "bfloat16", 6e-3),
     ("f16", "float16", "float16", 1e-3),
     ("tf32", "float32", "float32", 2e-3),
@@ -56,37 +87,63 @@ def format_of(name):
     raise SystemExit(f"gpu_gemm: no element type is known for '{name}'")
 
 
-class Library:
-    """One generated C library, compiled here and called through ctypes."""
+def compile_c(folder, name):
+    """The shared library of folder/name.c."""
+    shared = os.path.join(tempfile.mkdtemp(prefix="exo-bench-"), name + ".so")
+    subprocess.run(["cc", "-O2", "-std=c11", "-shared", "-fPIC", "-I", folder,
+                    os.path.join(folder, name + ".c"), "-o", shared,
+                    "-lpthread", "-ldl"], check=True)
+    return shared
+
+
+class Single:
+    """One kernel: dense operands."""
 
     def __init__(self, folder, name):
         self.name = name
-        source = os.path.join(folder, name + ".c")
-        self.folder = tempfile.mkdtemp(prefix="exo-bench-")
-        shared = os.path.join(self.folder, name + ".so")
-        subprocess.run(["cc", "-O2", "-std=c11", "-shared", "-fPIC", "-I",
-                        folder, source, "-o", shared, "-lpthread", "-ldl"],
-                       check=True)
-        self.lib = ctypes.CDLL(shared)
-        self.function = getattr(self.lib, name)
+        library = ctypes.CDLL(compile_c(folder, name))
+        self.function = getattr(library, name)
         self.function.restype = ctypes.c_int
-        self.error = getattr(self.lib, name + "_error_string")
+        self.error = getattr(library, name + "_last_error")
         self.error.restype = ctypes.c_char_p
 
-    def __call__(self, *args):
-        raw = []
-        for a in args:
-            if isinstance(a, int):
-                raw.append(ctypes.c_int64(a))
-            elif isinstance(a, float):
-                raw.append(ctypes.c_float(a))
-            else:
-                raw.append(ctypes.c_void_p(a.data_ptr()))
-        import torch
+    def choice(self, shape):
+        del shape
+        return self.name
+
+    def __call__(self, torch, a, b, c):
         stream = torch.cuda.current_stream().cuda_stream
-        code = self.function(*raw, ctypes.c_void_p(stream))
-        if code != 0:
-            raise RuntimeError(f"{self.name}: {self.error(code).decode()}")
+        status = self.function(
+            *(ctypes.c_int64(n) for n in (*c.shape, a.shape[1])),
+            *(ctypes.c_void_p(t.data_ptr()) for t in (a, b, c)),
+            ctypes.c_void_p(stream))
+        if status != 0:
+            raise RuntimeError(f"{self.name}: {self.error().decode()}")
+
+
+class Chooser:
+    """The library of kernels/gemm/tuned.json, for one element type."""
+
+    def __init__(self, library, kind):
+        self.name, self.kind, self.library = f"exo_gemm {kind}", kind, library
+
+    def choice(self, shape):
+        return self.library.choice(self.kind, *shape)
+
+    def __call__(self, torch, a, b, c):
+        self.library.run(self.kind, (*c.shape, a.shape[1]), a.data_ptr(),
+                         a.stride(0), b.data_ptr(), b.stride(0), c.data_ptr(),
+                         c.stride(0), torch.cuda.current_stream().cuda_stream)
+
+
+def choosers(folder, name, kinds):
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir,
+                        "kernels", "gemm", "exo_gemm.py")
+    spec = importlib.util.spec_from_file_location("exo_gemm", path)
+    binding = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(binding)
+    library = binding.ExoGemm(compile_c(folder, name))
+    return [Chooser(library, kind) for kind in kinds]
 
 
 def middle_half_mean(values):
@@ -106,48 +163,66 @@ def operands(torch, name, shape, seed):
     return a, b, c
 
 
-def relative_error(torch, a, b, c):
+def relative_error(a, b, c):
     """||C - A B^T|| / ||A B^T||, in float64, in row blocks to save memory."""
     error = norm = 0.0
     step = max(1, (1 << 27) // max(1, b.shape[0]))
-    bt = b.double().t()
+    bt = b.float().double().t()
     for r in range(0, a.shape[0], step):
-        want = a[r:r + step].double() @ bt
+        want = a[r:r + step].float().double() @ bt
         got = c[r:r + step].double()
         error += float(((got - want) ** 2).sum())
         norm += float((want ** 2).sum())
     return (error / norm) ** 0.5 if norm else error ** 0.5
 
 
-def check(torch, library, shapes, seeds):
+def multiple_of_granule(name, shape):
+    """Extents that the rows' alignment allows: 16 bytes."""
+    granule = 16 if "e4m3" in name or "e5m2" in name else 8
+    return tuple(-(-x // granule) * granule for x in shape)
+
+
+def check(torch, kernel, shapes, seeds):
     failures = 0
     worst = 0.0
     for shape in shapes:
         for seed in seeds:
-            a, b, c = operands(torch, library.name, shape, seed)
-            library(*shape, a, b, c)
+            a, b, c = operands(torch, kernel.name, shape, seed)
+            kernel(torch, a, b, c)
             torch.cuda.synchronize()
-            error = relative_error(torch, a, b, c)
-            right = error <= format_of(library.name)[2]  # NaN is not right
+            error = relative_error(a, b, c)
+            right = error <= format_of(kernel.name)[2]  # NaN is not right
             worst = max(worst, error) if right else worst
             if not right:
                 failures += 1
-                print(f"WRONG {library.name} {shape} seed {seed}: relative "
-                      f"error {error:.3g}", flush=True)
-    print(f"{library.name}: {len(shapes) * len(seeds) - failures} of "
+                print(f"WRONG {kernel.name} {shape} seed {seed}: relative "
+                      f"error {error:.3g}, by {kernel.choice(shape)}",
+                      flush=True)
+    print(f"{kernel.name}: {len(shapes) * len(seeds) - failures} of "
           f"{len(shapes) * len(seeds)} right, largest error {worst:.2e}",
           flush=True)
     return failures
 
 
-def one_run(torch, library, shape, rounds, seed):
-    a, b, c = operands(torch, library.name, shape, seed)
+def library_product(torch, a, b, out):
+    """The vendor's product: cuBLAS, for fp8 cuBLASLt."""
+    if a.element_size() > 1:
+        return lambda: torch.mm(a, b.t(), out=out)
+    one = torch.tensor(1.0, device="cuda")
+    return lambda: torch._scaled_mm(a, b.t(), scale_a=one, scale_b=one,
+                                    out_dtype=out.dtype, use_fast_accum=True)
+
+
+def one_run(torch, kernel, shape, rounds, seed, triton):
+    a, b, c = operands(torch, kernel.name, shape, seed)
     out = torch.empty_like(c)
     flush = torch.empty(64 << 20, dtype=torch.int32, device="cuda")
     bodies = {
-        "ours": lambda: library(*shape, a, b, c),
-        "cublas": lambda: torch.mm(a, b.t(), out=out),
+        "ours": lambda: kernel(torch, a, b, c),
+        "cublas": library_product(torch, a, b, out),
     }
+    if triton:
+        bodies["triton"] = triton.product(a, b, torch.empty_like(c))
     times = {k: [] for k in bodies}
     shuffle = random.Random(seed)
     for round_ in range(rounds + 4):
@@ -157,6 +232,7 @@ def one_run(torch, library, shape, rounds, seed):
             start = torch.cuda.Event(enable_timing=True)
             end = torch.cuda.Event(enable_timing=True)
             flush.zero_()
+            torch.cuda._sleep(300000)
             start.record()
             bodies[which]()
             end.record()
@@ -166,33 +242,66 @@ def one_run(torch, library, shape, rounds, seed):
     return {k: middle_half_mean(v) for k, v in times.items()}
 
 
-def bench(torch, library, shapes, rounds, runs):
+def time_shape(torch, kernel, shape, args, triton):
+    flop = 2.0 * shape[0] * shape[1] * shape[2]
+    results = [one_run(torch, kernel, shape, args.rounds, 1 + r, triton)
+               for r in range(args.runs)]
+    ratios = [r["cublas"] / r["ours"] for r in results]
+    row = {
+        "kernel": kernel.name, "shape": shape, "choice": kernel.choice(shape),
+        "ratio": statistics.median(ratios), "ratios": ratios,
+        "us": {k: 1e3 * statistics.median(r[k] for r in results)
+               for k in results[0]},
+        "tflops": {k: statistics.median(flop / r[k] / 1e9 for r in results)
+                   for k in results[0]},
+    }
+    row["peak"] = row["tflops"]["ours"] / PEAK[format_of(kernel.name)[0]]
+    return row
+
+
+def print_row(row):
+    triton = row["tflops"].get("triton")
+    print("%-14s %18s  ours %6.1f (%2.0f %% of peak)  cuBLAS %6.1f%s TFLOP/s, "
+          "%8.1f us  ratio %.3f  (%s)  %s"
+          % (row["kernel"], "x".join(map(str, row["shape"])),
+             row["tflops"]["ours"], 100 * row["peak"],
+             row["tflops"]["cublas"],
+             f"  Triton {triton:6.1f}" if triton else "", row["us"]["cublas"],
+             row["ratio"], " ".join("%.3f" % r for r in row["ratios"]),
+             row["choice"]), flush=True)
+
+
+def bench(torch, kernel, shapes, args, triton):
     rows = []
     for shape in shapes:
-        flop = 2.0 * shape[0] * shape[1] * shape[2]
-        results = [one_run(torch, library, shape, rounds, 1 + r)
-                   for r in range(runs)]
-        ratios = [r["cublas"] / r["ours"] for r in results]
-        row = {
-            "kernel": library.name, "shape": shape,
-            "ratio": statistics.median(ratios), "ratios": ratios,
-            "tflops": {k: statistics.median(flop / r[k] / 1e9
-                                            for r in results)
-                       for k in ("ours", "cublas")},
-        }
-        rows.append(row)
-        print("%-16s %18s  ours %6.1f  cuBLAS %6.1f TFLOP/s  ratio %.3f  (%s)"
-              % (library.name, "x".join(map(str, shape)),
-                 row["tflops"]["ours"], row["tflops"]["cublas"], row["ratio"],
-                 " ".join("%.3f" % r for r in ratios)), flush=True)
+        rows.append(time_shape(torch, kernel, shape, args, triton))
+        print_row(rows[-1])
+    mean = math.exp(statistics.fmean(math.log(r["ratio"]) for r in rows))
+    print(f"{kernel.name}: geometric mean {mean:.3f} over {len(rows)} shapes, "
+          f"least {min(r['ratio'] for r in rows):.3f}", flush=True)
     return rows
+
+
+def load_triton(wanted):
+    if not wanted:
+        return None
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                        "triton_gemm.py")
+    spec = importlib.util.spec_from_file_location("triton_gemm", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("folder", help="where the generated .c and .h lie")
-    parser.add_argument("--kernels", default="gemm_sm90_bf16,gemm_sm90_tf32")
+    parser.add_argument("--kernels", default="",
+                        help="single kernels, by name")
+    parser.add_argument("--library", help="the library that chooses, by name")
+    parser.add_argument("--types", default="bf16,f16,tf32,e4m3")
+    parser.add_argument("--triton", action="store_true")
     parser.add_argument("--check", action="store_true",
                         help="all check shapes instead of the timed ones only")
     parser.add_argument("--no-bench", action="store_true")
@@ -213,13 +322,20 @@ def main():
     torch.zeros(1, device="cuda")  # the context the libraries use
     shapes = SHAPES.get(args.shapes) or [
         tuple(int(x) for x in s.split(",")) for s in args.shapes.split(";")]
+    kernels = [Single(args.folder, n) for n in args.kernels.split(",") if n]
+    if args.library:
+        kernels += choosers(args.folder, args.library, args.types.split(","))
+    triton = load_triton(args.triton)
     rows, failures = [], 0
-    for name in args.kernels.split(","):
-        library = Library(args.folder, name)
-        failures += check(torch, library,
-                          CHECK_SHAPES if args.check else shapes, (1, 2))
-        if failures == 0 and not args.no_bench:
-            rows += bench(torch, library, shapes, args.rounds, args.runs)
+    for kernel in kernels:
+        fitting = [multiple_of_granule(kernel.name, s) for s in
+                   (CHECK_SHAPES if args.check else shapes)]
+        wrong = check(torch, kernel, fitting, (1, 2))
+        failures += wrong
+        if wrong == 0 and not args.no_bench:
+            rows += bench(torch, kernel,
+                          [multiple_of_granule(kernel.name, s)
+                           for s in shapes], args, triton)
     if args.json:
         with open(args.json, "w", encoding="utf-8") as f:
             json.dump({"device": torch.cuda.get_device_name(0),

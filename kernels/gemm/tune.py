@@ -35,8 +35,8 @@ TYPES = {
     "bf16": ("bfloat16", "bfloat16", 2, 6e-3),
     "f16": ("float16", "float16", 2, 1e-3),
     "tf32": ("float32", "float32", 4, 2e-3),
-    "e4m3": ("float8_e4m3fn", "bfloat16", 1, 6e-3),
-    "e5m2": ("float8_e5m2", "bfloat16", 1, 6e-3),
+    "e4m3": ("float8_e4m3fn", "bfloat16", 1, 2e-2),
+    "e5m2": ("float8_e5m2", "bfloat16", 1, 2e-2),
 }
 SHAPES = [(n, n, n) for n in (256, 512, 1024, 2048, 4096, 8192)] + [
     (16384, 16384, 4096), (4096, 4096, 16384), (8192, 8192, 512),
