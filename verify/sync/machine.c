@@ -39,6 +39,17 @@ static bool fault_at(Machine *m, SyncFaultKind kind, unsigned tensor,
     return false;
 }
 
+/* The fault is that this record is not visible. */
+static void fault_record(Machine *m, const Record *r)
+{
+    SyncFault *f = &m->pub.fault;
+    f->record = *r;
+    for (uint32_t i = 0; i < r->n_pend && f->n_reported < SYNC_REPORTED; i++)
+        f->n_reported +=
+            barrier_find(m, r->pend[i].bar, &f->reported[f->n_reported]);
+    f->n_releases = barrier_find(m, r->free_bar, &f->release);
+}
+
 /* ---- accesses ----------------------------------------------------------- */
 
 /* One access to cells: what it demands and what it leaves. */
@@ -174,7 +185,7 @@ static bool touch_cell(Machine *m, Touching *a, unsigned tensor, HandleId *cell,
     f->quals = a->extended;
     f->flag = a->flag;
     f->convergent = a->flags & SYNC_CONVERGENT;
-    f->record = *record_get(m->records, a->record);
+    fault_record(m, record_get(m->records, a->record));
     return false;
 }
 
@@ -489,7 +500,7 @@ static bool free_record(Machine *m, unsigned tensor, RecordId id, int64_t flat,
     fault_at(m, ring ? FAULT_free_missing_arrive : FAULT_free_missing_sync,
              tensor, flat, 0);
     SyncFault *f = &m->pub.fault;
-    f->record = *r;
+    fault_record(m, r);
     f->quals = quals;
     f->flag = VIS_temporal;
     f->threads = all;
@@ -603,24 +614,4 @@ void sync_machine_touched(const SyncMachine *pub,
         for (size_t k = 0; k < m->instances[i].cap_sparse; k++)
             if (m->instances[i].sparse[k].touch.how)
                 fn(&m->instances[i].sparse[k].touch, user);
-}
-
-const RecordTable *sync_machine_records(const SyncMachine *pub)
-{
-    return ((const Machine *)pub)->records;
-}
-
-bool sync_machine_barrier(const SyncMachine *pub, BarId bar, unsigned *tensor,
-                          int64_t *flat)
-{
-    const Machine *m = (const Machine *)pub;
-    for (unsigned i = 0; i < m->run->program->n_tensors; i++) {
-        const Instance *in = &m->instances[i];
-        if (!in->live || bar < in->bar_base || bar - in->bar_base >= in->n_bars)
-            continue;
-        *tensor = i;
-        *flat = (int64_t)bar - in->bar_base;
-        return true;
-    }
-    return false;
 }

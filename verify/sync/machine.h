@@ -38,6 +38,14 @@ typedef enum SyncFaultKind {
 
 enum { SYNC_MAX_RANK = 16 };
 
+/* An element of a barrier. */
+typedef struct SyncElement {
+    unsigned tensor;
+    int64_t flat;
+} SyncElement;
+
+enum { SYNC_REPORTED = 4 };
+
 typedef struct SyncFault {
     SyncFaultKind kind;
     const SyncNode *node; /* the statement at fault */
@@ -49,6 +57,10 @@ typedef struct SyncFault {
     VisFlag flag;      /* what is asked of the record */
     bool convergent;
     Record record; /* what was not visible; kinds up to free_missing_arrive */
+    /* Elements that its completion is reported to, the first of them, and the
+     * one that releases it, if any. */
+    unsigned n_reported, n_releases;
+    SyncElement reported[SYNC_REPORTED], release;
     int64_t count; /* arrivals or awaits found */
 } SyncFault;
 
@@ -88,9 +100,5 @@ SyncMachine *sync_machine_new(Arena *arena, SyncRun *run, int64_t **grains);
 void sync_machine_touched(const SyncMachine *m,
                           void (*fn)(const SyncTouch *t, void *user),
                           void *user);
-const RecordTable *sync_machine_records(const SyncMachine *m);
-/* Barrier elements alive, by BarId: for reports. */
-bool sync_machine_barrier(const SyncMachine *m, BarId bar, unsigned *tensor,
-                          int64_t *flat);
 
 #endif

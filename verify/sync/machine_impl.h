@@ -98,6 +98,8 @@ static inline unsigned tensor_rank(const Machine *m, unsigned tensor)
 /* Does an Arrive on an element, and for some an Await, happen once? */
 bool barrier_is_one_shot(const SyncTensor *t);
 void barrier_open(Machine *m, unsigned tensor);
+/* False: no live barrier has the element. */
+bool barrier_find(const Machine *m, BarId bar, SyncElement *out);
 /* For so many elements along a ring after the last there are numbers that
  * nothing has. */
 int64_t barrier_margin(const SyncTensor *t);

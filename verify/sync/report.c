@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+enum { REPLAY_SEEDS = 32 };
+
 typedef struct Report {
     Ctx *ctx;
     SyncRun *run;
@@ -160,16 +162,13 @@ static const char *way_to_wait(const char *qual)
            "between the two, or an Arrive and an Await";
 }
 
-static const char *pending_text(Report *r, SyncMachine *m)
+static const char *pending_text(Report *r)
 {
     StrBuf s = { 0 };
-    for (uint32_t i = 0; i < r->f->record.n_pend && i < 4; i++) {
-        unsigned tensor;
-        int64_t flat;
-        if (sync_machine_barrier(m, r->f->record.pend[i].bar, &tensor, &flat))
-            strbuf_addf(&s, "%s%s", s.len ? ", " : "",
-                        barrier_text(r, tensor, flat));
-    }
+    for (unsigned i = 0; i < r->f->n_reported; i++)
+        strbuf_addf(&s, "%s%s", s.len ? ", " : "",
+                    barrier_text(r, r->f->reported[i].tensor,
+                                 r->f->reported[i].flat));
     return keep(r, &s);
 }
 
@@ -235,12 +234,40 @@ static const char *why(Report *r, const char *pending, const char **text)
     return "no synchronisation";
 }
 
-static const char *nearest_reason(const Report *r)
+/* An Await of the right barrier that does not do. */
+static const char *await_reason(Report *r)
+{
+    const SyncMoment *m = &r->trace.nearest;
+    const SyncElement *e = &r->f->reported[0];
+    for (unsigned i = 1; i < r->f->n_reported; i++)
+        if (r->f->reported[i].tensor == m->node->tensor)
+            e = &r->f->reported[i];
+    if (m->home != e->flat)
+        return arena_printf(ctx_arena(r->ctx), "it awaits %s, not %s",
+                            barrier_text(r, e->tensor, m->home),
+                            barrier_text(r, e->tensor, e->flat));
+    if (m->node->n > 0)
+        return arena_printf(ctx_arena(r->ctx),
+                            "it leaves %lld of the groups outstanding",
+                            (long long)m->node->n);
+    return "not all of these threads execute it";
+}
+
+static const char *nearest_reason(Report *r)
 {
     const SyncMoment *m = &r->trace.nearest;
     const SyncNode *n = m->node;
     const SyncNode *before = r->trace.before.node;
     bool issued = before && before->kind == SYNC_access;
+    if (r->trace.near == NEAR_element)
+        return await_reason(r);
+    if (r->trace.near == NEAR_release)
+        return arena_printf(
+            ctx_arena(r->ctx),
+            "it gives the slot back, and by then the access%s%s is not "
+            "complete for these threads",
+            issued ? " on " : "",
+            issued ? qual_timeline(before->initial)->name : "");
     if (n->first && issued && !(n->first->full >> before->initial & 1))
         return arena_printf(
             ctx_arena(r->ctx), "its first timeline %s does not wait for %s",
@@ -250,10 +277,6 @@ static const char *nearest_reason(const Report *r)
                             "its second timeline %s does not give what the "
                             "access needs",
                             n->second->name);
-    if (n->kind == SYNC_await && n->n > 0)
-        return arena_printf(ctx_arena(r->ctx),
-                            "it leaves %lld of the groups outstanding",
-                            (long long)n->n);
     return "it does not reach all of these threads, or not this access";
 }
 
@@ -422,6 +445,31 @@ static void report_deadlock(Report *r, const Kind *k)
              "CTAs, made before their threads wait for what comes later";
 }
 
+/* The command that runs the program at these sizes under many schedules. A
+ * fault between tasks needs clusters that run at once. */
+static void note_replay(Report *r, const char *sizes)
+{
+    const Op *proc = r->run->program->proc;
+    const char *file = ctx_source_name(r->ctx, r->f->node->op->loc.file);
+    SyncFaultKind k = r->f->kind;
+    if (k == FAULT_guard_too_short || k == FAULT_arrive_count ||
+        k == FAULT_await_count)
+        return;
+    StrBuf s = { 0 };
+    strbuf_addf(&s, "exo-run %s --proc=%s --level=async", file ? file : "FILE",
+                op_attr_str(proc, "name", "_"));
+    strbuf_add(&s, *sizes ? " --size=" : "");
+    for (const char *c = sizes; *c; c++)
+        if (*c != ' ')
+            strbuf_addc(&s, *c);
+    strbuf_addf(&s, " --clusters=%d --seeds=%d --check",
+                k >= FAULT_tasks_raw ? 4 : 1, REPLAY_SEEDS);
+    diag_note(r->ctx, r->d, r->f->node->op->loc,
+              "replay, where the machine model can show it: %s",
+              strbuf_text(&s));
+    strbuf_free(&s);
+}
+
 const char *sync_report(Ctx *ctx, SyncRun *run, const SyncOutcome *out,
                         const char *sizes)
 {
@@ -438,14 +486,15 @@ const char *sync_report(Ctx *ctx, SyncRun *run, const SyncOutcome *out,
         report_tasks(&r, k);
         strbuf_add(&s, task_text(&r, out->task));
     } else {
-        SyncMachine *m = sync_trace(arena, run, out, &r.trace);
+        sync_trace(arena, run, out, &r.trace);
         if (k->name)
-            report_data(&r, k, pending_text(&r, m));
+            report_data(&r, k, pending_text(&r));
         else
             report_barrier(&r, k);
         sync_moment_print(&s, run->program->m->exprs, &r.trace.now);
     }
     const char *witness = keep(&r, &s);
+    note_replay(&r, sizes);
     if (r.fix)
         diag_fix(ctx, r.d, "%s", r.fix);
     diag_witness(ctx, r.d, "%s", witness);

@@ -11,6 +11,18 @@ bool barrier_is_one_shot(const SyncTensor *t)
            t->mem->barrier == BARRIER_cluster;
 }
 
+bool barrier_find(const Machine *m, BarId bar, SyncElement *out)
+{
+    for (unsigned i = 0; i < m->run->program->n_tensors; i++) {
+        const Instance *in = &m->instances[i];
+        if (!in->live || bar < in->bar_base || bar - in->bar_base >= in->n_bars)
+            continue;
+        *out = (SyncElement){ i, (int64_t)bar - in->bar_base };
+        return true;
+    }
+    return false;
+}
+
 int64_t barrier_margin(const SyncTensor *t)
 {
     return t->value->ring_dim >= 0 ? 2 * t->value->ring_depth : 0;

@@ -98,19 +98,16 @@ static bool is_past(const Machine *m, const Moves *mv, unsigned tensor,
  * names them, and so they may be known by any name. */
 static BarId map_bar(const Mapping *map, BarId bar)
 {
-    unsigned tensor;
-    int64_t flat;
-    if (!sync_machine_barrier(&map->m->pub, bar, &tensor, &flat) ||
-        !map->moves->tensors[tensor].by)
+    SyncElement e;
+    if (!barrier_find(map->m, bar, &e) || !map->moves->tensors[e.tensor].by)
         return bar;
-    int64_t far = barrier_margin(&map->m->run->program->tensors[tensor]);
-    if (is_behind(map->m, map->moves, tensor, flat, map->n, far))
+    int64_t far = barrier_margin(&map->m->run->program->tensors[e.tensor]);
+    if (is_behind(map->m, map->moves, e.tensor, e.flat, map->n, far))
         return bar;
-    int64_t shift = shift_of(map->m, map->moves, tensor);
+    int64_t shift = shift_of(map->m, map->moves, e.tensor);
     if (map->on)
         return bar + (BarId)(map->by * shift);
-    unsigned dim = map->moves->tensors[tensor].dim;
-    far *= instance_stride(map->m, tensor, dim);
+    far *= instance_stride(map->m, e.tensor, map->moves->tensors[e.tensor].dim);
     return MOVED_BAR | (BarId)(bar + far - map->n * shift);
 }
 
@@ -118,15 +115,15 @@ static BarId map_bar(const Mapping *map, BarId bar)
  * leaves out is old. */
 static uint32_t map_count(const Mapping *map, Pend p)
 {
-    unsigned tensor;
-    int64_t flat;
-    if (!sync_machine_barrier(&map->m->pub, p.bar, &tensor, &flat) ||
-        barrier_is_one_shot(&map->m->run->program->tensors[tensor]))
+    SyncElement e;
+    const SyncTensor *tensors = map->m->run->program->tensors;
+    if (!barrier_find(map->m, p.bar, &e) ||
+        barrier_is_one_shot(&tensors[e.tensor]))
         return p.count;
     if (map->on)
-        return p.count + (uint32_t)(map->by * map->arrived[tensor][flat]);
-    uint32_t age = map->m->instances[tensor].arrives[flat] - p.count;
-    uint32_t most = (uint32_t)map->m->run->program->tensors[tensor].most_left;
+        return p.count + (uint32_t)(map->by * map->arrived[e.tensor][e.flat]);
+    uint32_t age = map->m->instances[e.tensor].arrives[e.flat] - p.count;
+    uint32_t most = (uint32_t)tensors[e.tensor].most_left;
     return age < most + 1 ? age : most + 1;
 }
 

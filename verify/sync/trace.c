@@ -13,7 +13,7 @@ typedef struct Tracer {
     SyncTrace *trace;
     ThreadsId makers; /* threads of the record */
     uint64_t at;
-    SyncMoment both, either; /* syncs of both sides, of one */
+    SyncMoment last[NEAR_release + 1]; /* the last of each kind */
 } Tracer;
 
 static SyncMoment moment(const Tracer *t, const SyncEvent *e)
@@ -46,17 +46,37 @@ static bool covers(const Tracer *t, const SyncEvent *e)
     return true;
 }
 
+static bool releases(const SyncFault *f, const SyncEvent *e)
+{
+    bool any = false;
+    for (unsigned i = 0; f->n_releases && i < e->n_targets; i++)
+        any = any || e->targets[i] == f->release.flat;
+    return any && e->node->kind == SYNC_arrive &&
+           e->barrier == f->release.tensor;
+}
+
+static bool awaits_reported(const SyncFault *f, const SyncEvent *e)
+{
+    bool any = false;
+    for (unsigned i = 0; i < f->n_reported; i++)
+        any = any || e->barrier == f->reported[i].tensor;
+    return any && e->node->kind == SYNC_await;
+}
+
 static void note_sync(Tracer *t, const SyncEvent *e)
 {
+    const SyncFault *f = &t->out->fault;
     ThreadPool *pool = t->run->pool;
     bool makes = threads_and(pool, e->threads, t->makers);
-    bool uses = threads_and(pool, e->threads, t->out->fault.threads);
-    if (!t->trace->before.node)
-        return;
-    if (makes && uses)
-        t->both = moment(t, e);
-    if (makes || uses)
-        t->either = moment(t, e);
+    bool uses = threads_and(pool, e->threads, f->threads);
+    if (releases(f, e))
+        t->last[NEAR_release] = moment(t, e);
+    if (awaits_reported(f, e) && uses)
+        t->last[NEAR_element] = moment(t, e);
+    if (t->trace->before.node && makes && uses)
+        t->last[NEAR_between] = moment(t, e);
+    if (t->trace->before.node && (makes || uses))
+        t->last[NEAR_side] = moment(t, e);
 }
 
 static bool on_event(SyncSink *self, const SyncEvent *e)
@@ -72,7 +92,7 @@ static bool on_event(SyncSink *self, const SyncEvent *e)
                  threads_and(t->run->pool, e->threads, t->makers);
     if (maker && (covers(t, e) || e->node->kind != SYNC_access)) {
         t->trace->before = moment(t, e);
-        t->both = t->either = (SyncMoment){ 0 };
+        t->last[NEAR_between] = t->last[NEAR_side] = (SyncMoment){ 0 };
     } else if (e->node->kind == SYNC_fence || e->node->kind == SYNC_arrive ||
                e->node->kind == SYNC_await) {
         note_sync(t, e);
@@ -90,11 +110,11 @@ static ThreadsId makers_of(SyncRun *run, const Record *r)
     return out;
 }
 
-SyncMachine *sync_trace(Arena *arena, SyncRun *run, const SyncOutcome *out,
-                        SyncTrace *trace)
+void sync_trace(Arena *arena, SyncRun *run, const SyncOutcome *out,
+                SyncTrace *trace)
 {
     const SyncDevice *d = run->device;
-    Tracer t = { .sink = { on_event }, .run = run, .out = out, .trace = trace };
+    Tracer t = { .sink = { .event = on_event }, .run = run, .out = out, .trace = trace };
     *trace = (SyncTrace){ 0 };
     t.makers = makers_of(run, &out->fault.record);
     for (unsigned i = 0; i < d->n_tasks; i++)
@@ -102,8 +122,11 @@ SyncMachine *sync_trace(Arena *arena, SyncRun *run, const SyncOutcome *out,
     t.machine = sync_machine_new(arena, run, run->grains);
     run->n_events = 0;
     sync_run_task(run, &t.sink);
-    trace->nearest = t.both.node ? t.both : t.either;
-    return t.machine;
+    for (unsigned i = 0; i <= NEAR_release; i++)
+        if (t.last[i].node) {
+            trace->nearest = t.last[i];
+            trace->near = (SyncNear)i;
+        }
 }
 
 void sync_moment_print(StrBuf *out, const ExprCtx *x, const SyncMoment *m)

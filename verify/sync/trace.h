@@ -5,6 +5,14 @@
 
 #include "verify/sync/tasks.h"
 
+/* How near a synchronisation comes: to be preferred in this order. */
+typedef enum SyncNear {
+    NEAR_side,    /* by threads of one of the two */
+    NEAR_between, /* by threads of both, after the first */
+    NEAR_element, /* an Await of the barrier to which the first reports */
+    NEAR_release  /* the Arrive that gives its slot back */
+} SyncNear;
+
 /* One execution of a statement. */
 typedef struct SyncMoment {
     const SyncNode *node; /* NULL: none */
@@ -19,12 +27,12 @@ typedef struct SyncMoment {
 typedef struct SyncTrace {
     SyncMoment now;     /* the statement at fault */
     SyncMoment before;  /* what made the record that is not visible */
-    SyncMoment nearest; /* synchronisation in between that came nearest */
+    SyncMoment nearest; /* synchronisation that came nearest */
+    SyncNear near;      /* what it is */
 } SyncTrace;
 
-/* Answers the machine, stopped at the fault. */
-SyncMachine *sync_trace(Arena *arena, SyncRun *run, const SyncOutcome *out,
-                        SyncTrace *trace);
+void sync_trace(Arena *arena, SyncRun *run, const SyncOutcome *out,
+                SyncTrace *trace);
 /* `tm = 0, k = 4` */
 void sync_moment_print(StrBuf *out, const ExprCtx *x, const SyncMoment *m);
 
