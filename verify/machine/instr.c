@@ -33,6 +33,7 @@ typedef struct LaneGroup {
 } LaneGroup;
 
 struct LaneCall {
+    const Instr *instr;
     unsigned n;
     LaneGroup group;
     CallArg *args;
@@ -105,7 +106,8 @@ static bool bind_operand(Warp *w, const Op *op, unsigned i, unsigned lane,
 static bool bind_call(Warp *w, const Op *op, const Instr *in, LaneGroup group,
                       struct LaneCall *c)
 {
-    *c = (struct LaneCall){ .n = in->n_params, .group = group };
+    *c =
+        (struct LaneCall){ .instr = in, .n = in->n_params, .group = group };
     if (op->n_operands != in->n_params)
         return instr_fail(w, op,
                           "the call does not give each parameter of "
@@ -239,6 +241,47 @@ static bool gather_memory(Warp *w, const struct LaneCall *c, CallArg *a)
     return true;
 }
 
+/* ldmatrix: lane 8 q + r gives the address of row r of matrix q, 16 bytes that
+ * lie together; operand 'A' takes the matrices column by column. */
+static bool gather_rows(Warp *w, const struct LaneCall *c, CallArg *a)
+{
+    const Instr *in = c->instr;
+    const Param *operand = param_find(in->n_targs, in->targs, "operand");
+    int64_t n0 = instr_targ_int(in, "nmat0"), n1 = instr_targ_int(in, "nmat1");
+    int64_t width = a->len[1] / n1, index[TENSOR_MAX_RANK];
+    bool by_column = operand && operand->s && !strcmp(operand->s, "A");
+    unsigned lane = 0;
+    for (int64_t e = 0; e < a->temp->count; e++) {
+        int64_t row = e / a->len[1], col = e % a->len[1];
+        int64_t i = row / 8, j = col / width;
+        Place p;
+        double x;
+        if (col % width == 0) {
+            lane = (unsigned)(8 * (by_column ? j * n0 + i : i * n1 + j) +
+                              row % 8);
+            if (!warp_access(w, a->op, a->op->operands[a->operand].u.access,
+                             lane, index, NULL))
+                return false;
+        }
+        if (!place_at(w, a->op, a->obj, index, lane, &p))
+            return false;
+        index[a->dim[1]]++;
+        if (!place_written(&p))
+            continue;
+        if (!place_read(w, a->op, &p, lane, &x))
+            return false;
+        tensor_set(a->temp, e, x);
+        place_event(w, a->op, &p, group_mask(c->group), false);
+    }
+    return true;
+}
+
+static bool gathers_rows(const struct LaneCall *c, const CallArg *a)
+{
+    return c->instr->hook && !strcmp(c->instr->hook, "ldmatrix") &&
+           a->n_dims == 2 && a->obj->space == SPACE_shared;
+}
+
 static bool scatter_memory(Warp *w, const struct LaneCall *c, const CallArg *a)
 {
     for (int64_t e = 0; e < a->temp->count; e++) {
@@ -272,7 +315,8 @@ static bool gather_call(Warp *w, struct LaneCall *c)
         CallArg *a = &c->args[i];
         if (!is_read(a) && is_written(a))
             continue;
-        if (a->obj ? !gather_memory(w, c, a)
+        if (a->obj ? !(gathers_rows(c, a) ? gather_rows : gather_memory)(w, c,
+                                                                         a)
                    : a->reg && !gather_register(w, c, a))
             return false;
     }
