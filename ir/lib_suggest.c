@@ -22,6 +22,14 @@ static const struct {
     { "Sm90_reduce_tensor_to_gmem_linear_2f32", "Sm90_tma_reduce_add_2d" },
     { "Sm90_mma_store_d_col_major_tf32",
       "cuda_tk_store_rs_inner_cols_32 and Sm90_tma_store_2d" },
+    { "get_cuda_packed32_loadv",
+      "cuda_packed32_loadv_16b or cuda_packed32_loadv_32b" },
+    { "get_cuda_packed32_storev",
+      "cuda_packed32_storev_16b or cuda_packed32_storev_32b" },
+    { "cuda_tk_load_rs_advice",
+      "cuda_tk_load_rs_inner_cols_64, or another number of columns" },
+    { "cuda_tk_store_rs_advice",
+      "cuda_tk_store_rs_inner_cols_64, or another number of columns" },
 };
 
 static const char *new_name(const char *name)

@@ -239,10 +239,19 @@ static void hook_wgmma(Lower *L, Op *op, const Instr *in)
 
 /* ---- register tiles ------------------------------------------------------ */
 
+enum { STMATRIX_ROWS = 16 }; /* of a tile in one async.tile.store */
+
 static void hook_tile_store(Lower *L, Op *op, const Instr *in)
 {
     unsigned dst = instr_param(in, "dst");
     const InstrParam *to = &in->params[dst];
+    int64_t cols = to->rank == 3 ? to->shape[0] * to->shape[2] : to->shape[1];
+    int64_t rows = to->rank == 3 ? to->shape[1] : to->shape[0];
+    const Param *col0 = param_find(in->n_targs, in->targs, "col0");
+    if (rows != STMATRIX_ROWS && !col0) {
+        lower_tile_store_elements(L, op, in);
+        return;
+    }
     Frag *f = frag_arg(L, op, instr_param(in, "src"));
     if (!f || !frag_ready(L, f, op->loc))
         return;
@@ -251,9 +260,6 @@ static void hook_tile_store(Lower *L, Op *op, const Instr *in)
     Op *store = lower_emit(L, OP_async_tile_store, 2, 0, 0);
     store->operands[0] = opnd_access(a);
     store->operands[1] = opnd_value(v);
-    int64_t cols = to->rank == 3 ? to->shape[0] * to->shape[2] : to->shape[1];
-    int64_t rows = to->rank == 3 ? to->shape[1] : to->shape[0];
-    const Param *col0 = param_find(in->n_targs, in->targs, "col0");
     op_set_int(L->m, store, "rows", rows);
     op_set_int(L->m, store, "cols", cols);
     op_set_int(L->m, store, "col0", col0 ? col0->i : 0);

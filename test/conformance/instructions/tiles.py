@@ -7,6 +7,7 @@ wrote. Operands of logarithms and divisors are made positive first."""
 from cases import BYTES, Case
 
 ROWS, COLS = 16, 32
+LARGER = 32, 48
 BINARY = ("max", "min", "add", "sub", "mul", "div")
 FILLS = ("zero", "one", "pos_infty", "neg_infty", "pos_inf", "neg_inf")
 UNARY = ("exp", "exp2", "log", "log2", "abs", "relu")
@@ -278,21 +279,22 @@ def masks(ty, layout):
             yield case
 
 
-def vectors_and_tiles(ty, layout):
+def vectors_and_tiles(ty, layout, shape):
     """Reductions into vectors, and broadcasts of them."""
+    end = f"{ty}_{layout}" + ("" if shape == (ROWS, COLS) else "_larger")
     for axis in ("row", "col"):
-        length = ROWS if axis == "row" else COLS
+        length = shape[axis == "col"]
         ortho = (axis == "row") == (layout == "row")
         vec = "ortho" if ortho else "align"
         for op in ("max", "min", "sum", "prod"):
-            p = Program((ROWS, COLS), layout)
+            p = Program(shape, layout)
             a = p.load_tile("a", ty)
             d = p.load_vector("d", ty, length, vec)
             p.line(f"cuda_tk_{axis}_{op}({d}, {a}, T={ty}, {p.sizes()})")
             p.store_vector("d", ty, length, vec)
-            yield p.case(f"{axis}_{op}_{ty}_{layout}", (f"cuda_tk_{axis}_{op}", ))
+            yield p.case(f"{axis}_{op}_{end}", (f"cuda_tk_{axis}_{op}", ))
         for op in ("broadcast", "add", "sub", "mul", "div"):
-            p = Program((ROWS, COLS), layout)
+            p = Program(shape, layout)
             d = p.tile("d", ty) if op == "broadcast" else p.load_tile("d", ty)
             a = p.load_vector("a", ty, length, vec)
             if op == "div":
@@ -301,40 +303,40 @@ def vectors_and_tiles(ty, layout):
                              lambda n: p.vector(n, ty, length, vec))
             p.line(f"cuda_tk_{op}_{axis}({d}, {a}, T={ty}, {p.sizes()})")
             p.store_tile("d", ty)
-            yield p.case(f"{op}_{axis}_{ty}_{layout}", (f"cuda_tk_{op}_{axis}", ))
+            yield p.case(f"{op}_{axis}_{end}", (f"cuda_tk_{op}_{axis}", ))
 
 
-def swizzled(ty, inner):
-    """Registers to and from shared memory of `inner` columns, twice; and global
-    memory to and from it."""
+def swizzled(ty, inner, rows):
+    """Registers to and from shared memory of `inner` columns; and global memory
+    to and from it."""
     outer = max(1, 32 // inner)
     cols = outer * inner
     span = inner * BYTES[ty]
-    p = Program((ROWS, cols), "row")
+    p = Program((rows, cols), "row")
     a = p.load_tile("a", ty)
     d = p.tile("d", ty)
-    p.line(f"s: {ty}[{outer}, {ROWS}, {inner}] @ Sm90_SmemSwizzled({span})")
-    window = f"s[0:{outer}, 0:{ROWS}, 0:{inner}]"
-    sizes = f"dst={ty}, src={ty}, rows={ROWS}, outer_cols={outer}"
+    p.line(f"s: {ty}[{outer}, {rows}, {inner}] @ Sm90_SmemSwizzled({span})")
+    window = f"s[0:{outer}, 0:{rows}, 0:{inner}]"
+    sizes = f"dst={ty}, src={ty}, rows={rows}, outer_cols={outer}"
     names = tuple(f"cuda_tk_{verb}_rs_inner_cols_{inner}"
                   for verb in ("store", "load"))
     p.line(f"{names[0]}({window}, {a}, {sizes})")
     p.fence()
     p.line(f"{names[1]}({d}, {window}, {sizes})")
     p.store_tile("d", ty)
-    yield p.case(f"rs_inner_cols_{inner}_{ty}", names)
+    yield p.case(f"rs_inner_cols_{inner}_{ty}_{rows}", names)
     if inner % 16:
         return
-    p = Program((ROWS, inner), "row")
-    p.argument("x", ty, f"{ROWS}, {inner}")
-    p.argument("y", ty, f"{ROWS}, {inner}")
-    p.line(f"s: {ty}[{ROWS}, {inner}] @ Sm90_SmemSwizzled({span})")
-    window = f"[0:{ROWS}, 0:{inner}]"
-    sizes = f"dst={ty}, src={ty}, size0={ROWS}, size1={inner}"
+    p = Program((rows, inner), "row")
+    p.argument("x", ty, f"{rows}, {inner}")
+    p.argument("y", ty, f"{rows}, {inner}")
+    p.line(f"s: {ty}[{rows}, {inner}] @ Sm90_SmemSwizzled({span})")
+    window = f"[0:{rows}, 0:{inner}]"
+    sizes = f"dst={ty}, src={ty}, size0={rows}, size1={inner}"
     p.line(f"cuda_tk_load_sg(s{window}, x{window}, {sizes})")
     p.fence()
     p.line(f"cuda_tk_store_sg(y{window}, s{window}, {sizes})")
-    yield p.case(f"load_sg_{inner}_{ty}",
+    yield p.case(f"load_sg_{inner}_{ty}_{rows}",
                  ("cuda_tk_load_sg", "cuda_tk_store_sg"))
 
 
@@ -362,13 +364,15 @@ def cases():
         for layout in LAYOUTS:
             yield from element_wise("tile", ty, layout)
             yield from masks(ty, layout)
-            yield from vectors_and_tiles(ty, layout)
+            yield from vectors_and_tiles(ty, layout, (ROWS, COLS))
+            yield from vectors_and_tiles(ty, layout, LARGER)
         for layout in VECTORS:
             yield from element_wise("vec", ty, layout)
     for ty in ALL_TYPES:
         for inner in (8, 16, 32, 64, 128):
             if inner * BYTES[ty] in (32, 64, 128):
-                yield from swizzled(ty, inner)
+                yield from swizzled(ty, inner, 16)
+                yield from swizzled(ty, inner, 32)
     for ty in ("f32", "bf16"):
         for to in ("f32", "bf16", "e4m3"):
             yield columns(ty, to)
