@@ -59,6 +59,8 @@ bool tile_body_open(TileBody *t, Lower *L, Op *op, const Instr *in);
 TileArg *tile_body_arg(TileBody *t, const Access *a, unsigned *loop);
 /* Emits the innermost block once; false after an error. */
 bool tile_body_emit(TileBody *t);
+/* The slot's register of a fragment, for spread_gather. */
+Value *tile_read_slot(Lower *L, int64_t slot, void *frag);
 /* An error at the call: the body is not what the hook is for. Always false. */
 bool tile_body_refuse(TileBody *t);
 

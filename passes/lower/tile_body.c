@@ -149,6 +149,11 @@ bool tile_body_open(TileBody *t, Lower *L, Op *op, const Instr *in)
     return (find_dst(t, t->inner) && t->dst) || tile_body_refuse(t);
 }
 
+Value *tile_read_slot(Lower *L, int64_t slot, void *frag)
+{
+    return frag_part_slot(L, &(FragPart){ frag, slot, 1 });
+}
+
 /* ---- emitting ------------------------------------------------------------ */
 
 static bool emit_block(TileBody *t, const Block *b);

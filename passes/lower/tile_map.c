@@ -9,11 +9,6 @@
 
 #include "passes/analysis/par_text.h"
 
-static Value *read_slot(Lower *L, int64_t slot, void *user)
-{
-    return frag_part_slot(L, &(FragPart){ user, slot, 1 });
-}
-
 /* The elements that the lanes read of a tile while they write t->slot. */
 static void wanted(const TileBody *t, const unsigned *loop, unsigned rank,
                    LaneElements *out)
@@ -29,7 +24,8 @@ static Value *load_element(TileBody *t, TileArg *arg, const unsigned *loop)
 {
     LaneElements want;
     wanted(t, loop, arg->spread.rank, &want);
-    Value *v = spread_gather(t->L, &arg->spread, &want, read_slot, arg->frag);
+    Value *v =
+        spread_gather(t->L, &arg->spread, &want, tile_read_slot, arg->frag);
     if (!v)
         lower_error(t->L, t->op->loc, "instruction",
                     "'%s': the tiles %s and %s are spread over the threads in "

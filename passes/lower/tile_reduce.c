@@ -189,11 +189,6 @@ static bool order_matters(const Reduction *r)
            scalar_type_bytes(r->body.dst->frag->type->elem) < 4;
 }
 
-static Value *read_source(Lower *L, int64_t slot, void *user)
-{
-    return frag_part_slot(L, &(FragPart){ user, slot, 1 });
-}
-
 /* Each lane folds all elements itself, asking for those that it has not. */
 static bool fold_in_order(Reduction *r, int64_t n, unsigned across)
 {
@@ -208,8 +203,8 @@ static bool fold_in_order(Reduction *r, int64_t n, unsigned across)
                     t->dst->spread.slots[slot].of[l].at[0];
                 want.of[l].at[across] = k;
             }
-            Value *x = spread_gather(t->L, &r->src->spread, &want, read_source,
-                                     r->src->frag);
+            Value *x = spread_gather(t->L, &r->src->spread, &want,
+                                     tile_read_slot, r->src->frag);
             if (!x)
                 return tile_body_refuse(t);
             v = fold(r, v, x);

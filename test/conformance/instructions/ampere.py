@@ -190,6 +190,30 @@ def {name}(A: {a}[16, {k}] @ CudaGmemLinear, B: {b}[16, {k}] @ CudaGmemLinear,
 """)
 
 
+def ldmatrix(ty, nmat0, nmat1, operand):
+    """Matrices side by side or one above the other, stored lane by lane."""
+    load, pack = LDMATRIX[BYTES[ty]], 4 // BYTES[ty]
+    rows, cols = 8 * nmat0, 4 * pack * nmat1
+    name = f"{load[5:]}_{nmat0}_{nmat1}_{operand}_{ty}"
+    whole = f"0:{nmat0}, 0:{nmat1}, 0:{pack}"
+    return Case(name, (load, ), f"""\
+def {name}(A: {ty}[{rows}, {cols}] @ CudaGmemLinear, y: {ty}[8, 4, {nmat0}, {nmat1}, {pack}] @ CudaGmemLinear):
+    with CudaDeviceFunction(blockDim=32):
+        for task in cuda_tasks(0, 1):
+{stage("A", ty, rows, cols)}            Fence(cuda_in_order, cuda_in_order)
+            r: {ty}[8, 4, {nmat0}, {nmat1}, {pack}] @ CudaRmemPacked32
+            {load}(r[0:8, 0:4, {whole}], A_s[0:{rows}, 0:{cols}],
+                dst={ty}, src={ty}, nmat0={nmat0}, nmat1={nmat1}, operand='{operand}')
+            for g in cuda_threads(0, 8, unit=4 * cuda_thread):
+                for t in cuda_threads(0, 4, unit=cuda_thread):
+                    for i in seq(0, {nmat0}):
+                        for j in seq(0, {nmat1}):
+                            cuda_packed32_store(y[g, t, i, j, 0:{pack}], r[g, t, i, j, 0:{pack}],
+                                dst={ty}, src={ty}, pack={pack}, mem='global')
+            Fence(cuda_in_order, cuda_in_order)
+""")
+
+
 def cases():
     """Every case."""
     for rank in range(1, 6):
@@ -220,6 +244,10 @@ def cases():
     for types in (("f32", "f32"), ("f32", "bf16"), ("f32", "f16"),
                   ("f16", "f16"), ("i32", "i8"), ("i32", "ui8")):
         yield mma(*types, types[1], "cuda_tk_store_rg")
+    for ty in ("f32", "i32", "f16", "bf16", "i8", "ui8"):
+        for shape in ((1, 4), (2, 2), (4, 1)):
+            for operand in ("A", "B"):
+                yield ldmatrix(ty, *shape, operand)
     yield mma("i32", "i8", "ui8", "cuda_tk_store_rg")
     yield mma("i32", "ui8", "i8", "cuda_tk_store_rg")
     for how in ("store", "reduce", "atomic_reduce"):
