@@ -21,11 +21,12 @@ MAX_STAGES = 16
 def parameters(kind, tile):
     """The schedule's parameters: as many stages as shared memory holds."""
     p = {"SUBTILES": 1, **tile}
-    narrow = p.pop("NARROW", 0)
+    most = p.pop("STORE_BYTES", 128)
     size, out = BYTES[kind["TYPE"]], BYTES[kind["OUT"]]
     p["TYPE"], p["OUT"] = kind["TYPE"], kind["OUT"]
     p["TILE_K"] = 128 // size
-    p["COLUMNS"] = (64 if narrow else 128) // out
+    p["COLUMNS"] = max(c for c in (16, 32, 64)
+                       if c * out <= most and p["TILE_N"] % c == 0)
     rows = 64 * p["WARPGROUPS"] * p["SUBTILES"]
     chunks = 2 * rows * p["COLUMNS"] * out
     stage = (rows + p["TILE_N"]) * 128
