@@ -355,6 +355,23 @@ static unsigned add_set(Chooser *c, const Wish *w, SizeSet *out, unsigned n)
     return n + 1;
 }
 
+/* Has every sequential loop the same trips with both? */
+static bool same_steps(Chooser *c, const SizeSet *a, const SizeSet *b)
+{
+    Env of_a = sizes_env(a), of_b = sizes_env(b);
+    for (unsigned n = 0; n < c->n_loops; n++) {
+        const SizeLoop *l = &c->loops[n];
+        int64_t x[2], y[2];
+        if (!l->tasks &&
+            (!affine_eval(l->lo, &of_a, &x[0]) ||
+             !affine_eval(l->hi, &of_a, &x[1]) ||
+             !affine_eval(l->lo, &of_b, &y[0]) ||
+             !affine_eval(l->hi, &of_b, &y[1]) || x[1] - x[0] != y[1] - y[0]))
+            return false;
+    }
+    return true;
+}
+
 unsigned sizes_choose(Arena *arena, Module *m, const Op *proc, SizeSet *out)
 {
     Chooser *c = chooser_new(arena, m, proc);
@@ -366,5 +383,7 @@ unsigned sizes_choose(Arena *arena, Module *m, const Op *proc, SizeSet *out)
                   .full = true };
     unsigned n = add_set(c, &all, out, 0);
     n = add_set(c, &one, out, n);
-    return add_set(c, &full, out, n);
+    n = add_set(c, &full, out, n);
+    /* more tasks of the same steps were there before */
+    return n - (n == SIZE_SETS && same_steps(c, &out[0], &out[2]));
 }

@@ -115,7 +115,8 @@ static uint32_t new_agent(OrderCluster *c)
     return c->n_agents++;
 }
 
-bool order_phase_known(const OrderBar *b, const Clock *c, int64_t p)
+bool order_phase_known(const OrderBar *b, const Clock *c, int64_t p,
+                       uint32_t own)
 {
     if (p < 0 || (b->agent && (int64_t)c->known[b->agent] >= p + 1))
         return true;
@@ -124,20 +125,35 @@ bool order_phase_known(const OrderBar *b, const Clock *c, int64_t p)
         return false;
     const ArrivalVec *v = &b->arrivals[age];
     for (size_t i = 0; i < v->len; i++)
-        if (c->known[v->data[i].lane] < v->data[i].epoch)
+        if (v->data[i].lane != own &&
+            c->known[v->data[i].lane] < v->data[i].epoch)
             return false;
     return v->len > 0;
 }
 
 /* ---- the beginning ------------------------------------------------------- */
 
+/* All lanes of warp w have the rows of its first, which know what each does. */
+static void join_lanes(OrderCluster *c, uint32_t w)
+{
+    for (uint32_t l = 0; l < ORDER_LANES; l++)
+        c->lane[w * ORDER_LANES + l] = c->own[w * ORDER_LANES];
+    c->joined[w] = true;
+}
+
 static void make_cluster(Order *o, OrderCluster *c)
 {
     size_t warps = (size_t)o->n_ctas * o->n_warps;
     *c = (OrderCluster){ .n_agents = o->n_lanes + 1, .cap = o->cap };
     c->lane = ARENA_ARRAY(o->arena, Clock, o->n_lanes);
-    for (uint32_t i = 0; i < o->n_lanes; i++)
-        c->lane[i] = clock_new(o, c->cap);
+    c->own = ARENA_ARRAY(o->arena, Clock, o->n_lanes);
+    c->joined = ARENA_ARRAY(o->arena, bool, warps);
+    c->fenced_shared = ARENA_ARRAY(o->arena, uint32_t, o->n_lanes);
+    c->fenced_global = ARENA_ARRAY(o->arena, uint32_t, o->n_lanes);
+    for (uint32_t w = 0; w < warps; w++) {
+        c->own[w * ORDER_LANES] = clock_new(o, c->cap);
+        join_lanes(c, w);
+    }
     c->epoch = ARENA_ARRAY(o->arena, uint32_t, warps);
     c->version = ARENA_ARRAY(o->arena, uint32_t, warps);
     c->cached = ARENA_ARRAY(o->arena, uint32_t, warps);
@@ -216,11 +232,43 @@ static void launch(Order *o, const MachineEvent *e)
 
 /* ---- warps --------------------------------------------------------------- */
 
+static void raise_to(uint32_t *at, uint32_t epoch)
+{
+    *at = *at > epoch ? *at : epoch;
+}
+
+/* Puts into c what a lane knows of itself. */
+static void add_own(const OrderCluster *k, Clock *c, uint32_t at)
+{
+    raise_to(&c->known[at], k->epoch[at / ORDER_LANES]);
+    raise_to(&c->shared[at], k->fenced_shared[at]);
+    raise_to(&c->global[at], k->fenced_global[at]);
+}
+
+/* From now on each lane of the warp has rows of its own. */
+static void part_lanes(Order *o, const MachineAgent *a)
+{
+    OrderCluster *c = order_cluster(o, a);
+    uint32_t w = order_warp(o, a), first = w * ORDER_LANES;
+    if (!c->joined[w])
+        return;
+    c->joined[w] = false;
+    for (uint32_t at = first + 1; at < first + ORDER_LANES; at++) {
+        if (!c->own[at].known)
+            c->own[at] = clock_new(o, c->cap);
+        c->lane[at] = c->own[at];
+        clock_copy(&c->lane[at], &c->lane[first], c->n_agents);
+    }
+    for (uint32_t at = first; at < first + ORDER_LANES; at++)
+        add_own(c, &c->lane[at], at);
+}
+
 /* The work so far of a lane is in its own clock. */
 static Clock *settled(Order *o, const MachineAgent *a, unsigned lane)
 {
     OrderCluster *c = order_cluster(o, a);
     uint32_t at = order_lane(o, a, lane);
+    part_lanes(o, a);
     c->lane[at].known[at] = c->epoch[order_warp(o, a)];
     return &c->lane[at];
 }
@@ -230,32 +278,80 @@ static void tick(Order *o, const MachineAgent *a)
     order_cluster(o, a)->epoch[order_warp(o, a)]++;
 }
 
+static bool is_joined(Order *o, const MachineAgent *a)
+{
+    return order_cluster(o, a)->joined[order_warp(o, a)];
+}
+
 static void release(Order *o, const MachineAgent *a, uint32_t lanes, Clock *to)
 {
     OrderCluster *c = order_cluster(o, a);
-    FOR_MASK(l, lanes) clock_join(to, settled(o, a, l), c->n_agents);
+    if (!is_joined(o, a)) {
+        FOR_MASK(l, lanes) clock_join(to, settled(o, a, l), c->n_agents);
+        return;
+    }
+    clock_join(to, &c->lane[order_lane(o, a, 0)], c->n_agents);
+    FOR_MASK(l, lanes) add_own(c, to, order_lane(o, a, l));
 }
 
 static void acquire(Order *o, const MachineAgent *a, uint32_t lanes,
                     const Clock *from)
 {
     OrderCluster *c = order_cluster(o, a);
+    c->version[order_warp(o, a)]++;
+    if (lanes == UINT32_MAX && is_joined(o, a)) {
+        clock_join(&c->lane[order_lane(o, a, 0)], from, c->n_agents);
+        return;
+    }
+    part_lanes(o, a);
     FOR_MASK(l, lanes)
     clock_join(&c->lane[order_lane(o, a, l)], from, c->n_agents);
-    c->version[order_warp(o, a)]++;
 }
 
 static void warp_sync(Order *o, const MachineAgent *a)
 {
     OrderCluster *c = order_cluster(o, a);
-    Clock *first = settled(o, a, 0);
-    release(o, a, a->lanes & ~1u, first);
-    FOR_MASK(l, a->lanes & ~1u)
+    uint32_t w = order_warp(o, a);
+    c->version[w]++;
+    if (a->lanes == UINT32_MAX && is_joined(o, a)) {
+        FOR_MASK(l, a->lanes)
+        add_own(c, &c->lane[order_lane(o, a, 0)], order_lane(o, a, l));
+        return;
+    }
+    unsigned lowest = (unsigned)__builtin_ctz(a->lanes | 1u << 31);
+    uint32_t others = a->lanes & ~(1u << lowest);
+    Clock *first = settled(o, a, lowest);
+    release(o, a, others, first);
+    if (a->lanes == UINT32_MAX) {
+        join_lanes(c, w);
+        return;
+    }
+    FOR_MASK(l, others)
     clock_copy(&c->lane[order_lane(o, a, l)], first, c->n_agents);
-    c->version[order_warp(o, a)]++;
 }
 
 /* What every lane of the mask knows. */
+static void meet_lanes(Order *o, const MachineAgent *a, Clock *out)
+{
+    OrderCluster *c = order_cluster(o, a);
+    bool first = true;
+    if (is_joined(o, a)) {
+        clock_copy(out, &c->lane[order_lane(o, a, 0)], c->n_agents);
+        if (!(a->lanes & (a->lanes - 1))) /* one knows of itself, too */
+            FOR_MASK(l, a->lanes) add_own(c, out, order_lane(o, a, l));
+        return;
+    }
+    FOR_MASK(l, a->lanes)
+    {
+        Clock *from = settled(o, a, l);
+        if (first)
+            clock_copy(out, from, c->n_agents);
+        else
+            clock_meet(out, from, c->n_agents);
+        first = false;
+    }
+}
+
 static const Snapshot *snapshot(Order *o, const MachineAgent *a)
 {
     OrderCluster *c = order_cluster(o, a);
@@ -263,17 +359,8 @@ static const Snapshot *snapshot(Order *o, const MachineAgent *a)
     if (a->lanes == UINT32_MAX && c->cached[w] == c->version[w])
         return c->meet_of[w];
     Snapshot *s = ARENA_NEW(o->arena, Snapshot);
-    bool first = true;
     s->clock = clock_new(o, c->cap);
-    FOR_MASK(l, a->lanes)
-    {
-        Clock *from = settled(o, a, l);
-        if (first)
-            clock_copy(&s->clock, from, c->n_agents);
-        else
-            clock_meet(&s->clock, from, c->n_agents);
-        first = false;
-    }
+    meet_lanes(o, a, &s->clock);
     if (a->lanes == UINT32_MAX) {
         c->cached[w] = c->version[w];
         c->meet_of[w] = s;
@@ -350,10 +437,14 @@ static void lanes_wait(Order *o, const MachineEvent *e, OrderGroups *of,
                        bool read)
 {
     OrderCluster *c = order_cluster(o, &e->agent);
+    int64_t n = op_attr_int(e->op, "n", 0);
     FOR_MASK(l, e->agent.lanes)
     {
         uint32_t at = order_lane(o, &e->agent, l);
-        wait_groups(&of[at], op_attr_int(e->op, "n", 0), read, &c->lane[at]);
+        if (of[at].agent && (int64_t)of[at].ends.len > n) {
+            part_lanes(o, &e->agent);
+            wait_groups(&of[at], n, read, &c->lane[at]);
+        }
     }
     c->version[order_warp(o, &e->agent)]++;
 }
@@ -367,7 +458,12 @@ static void tensor_step(Order *o, const MachineEvent *e)
         VEC_PUSH(o->arena, &g->ends, g->seq);
         return;
     }
-    FOR_MASK(l, e->agent.lanes)
+    uint32_t lanes = e->agent.lanes;
+    if (lanes == UINT32_MAX && c->joined[w])
+        lanes = 1; /* for all */
+    else
+        part_lanes(o, &e->agent);
+    FOR_MASK(l, lanes)
     wait_groups(g, op_attr_int(e->op, "n", 0), false,
                 &c->lane[order_lane(o, &e->agent, l)]);
     c->version[w]++;
@@ -379,8 +475,10 @@ static void cp_wait_all(Order *o, const MachineEvent *e)
     FOR_MASK(l, e->agent.lanes)
     {
         uint32_t at = order_lane(o, &e->agent, l);
-        if (c->cp[at].agent)
+        if (c->cp[at].agent) {
+            part_lanes(o, &e->agent);
             clock_raise(&c->lane[at], c->cp[at].agent, c->cp[at].seq);
+        }
     }
     c->version[order_warp(o, &e->agent)]++;
 }
@@ -393,18 +491,21 @@ static void fence_proxy(Order *o, const MachineEvent *e)
 {
     OrderCluster *c = order_cluster(o, &e->agent);
     bool shared_only = op_attr(e->op, "space") != NULL;
+    uint32_t epoch = c->epoch[order_warp(o, &e->agent)];
     FOR_MASK(l, e->agent.lanes)
     {
         uint32_t at = order_lane(o, &e->agent, l), cp = c->cp[at].agent;
-        Clock *k = settled(o, &e->agent, l);
-        k->shared[at] = k->known[at];
+        c->fenced_shared[at] = epoch;
         if (!shared_only)
-            k->global[at] = k->known[at];
-        if (cp) {
+            c->fenced_global[at] = epoch;
+        if (is_joined(o, &e->agent) && !cp)
+            continue;
+        Clock *k = settled(o, &e->agent, l);
+        add_own(c, k, at);
+        if (cp)
             k->shared[cp] = k->known[cp];
-            if (!shared_only)
-                k->global[cp] = k->known[cp];
-        }
+        if (cp && !shared_only)
+            k->global[cp] = k->known[cp];
     }
     c->version[order_warp(o, &e->agent)]++;
 }
@@ -460,8 +561,14 @@ static void named_pass(Order *o, const MachineEvent *e)
     OrderMeet *m = &c->named[e->agent.cta * ORDER_NAMED + (size_t)e->offset];
     if (m->generation - e->phase < 2)
         m->waiting[e->phase & 1]--;
-    acquire(o, &e->agent, e->agent.lanes,
-            &c->named_acc[order_warp(o, &e->agent)]);
+    uint32_t w = order_warp(o, &e->agent);
+    if (e->agent.lanes == UINT32_MAX) { /* it holds all that they knew */
+        join_lanes(c, w);
+        clock_copy(&c->lane[w * ORDER_LANES], &c->named_acc[w], c->n_agents);
+        c->version[w]++;
+        return;
+    }
+    acquire(o, &e->agent, e->agent.lanes, &c->named_acc[w]);
 }
 
 static void cluster_arrive(Order *o, const MachineEvent *e)

@@ -21,6 +21,7 @@
 #include "verify/machine/machine.h"
 
 enum { ORDER_LANES = 32, ORDER_NAMED = 16 };
+#define ORDER_NOBODY UINT32_MAX
 
 typedef struct Clock {
     uint32_t *known, *shared, *global;
@@ -31,7 +32,7 @@ typedef struct Clock {
 typedef struct Stamp {
     uint32_t agent, epoch, mask;
     bool async_proxy;
-    bool adds; /* into global memory, by the copy engine */
+    bool adds;           /* into global memory, by the copy engine */
     const Value *object; /* of shared memory, or NULL */
     const Op *op;
 } Stamp;
@@ -95,11 +96,16 @@ typedef struct OrderGroups {
     VEC(uint32_t) ends; /* seq at each commit */
 } OrderGroups;
 
+/* Lanes of a warp mostly know the same. While they are `joined`, all have the
+ * rows of its first lane; what a lane knows of itself is then not in them (its
+ * work up to the warp's epoch, its fences in `fenced`). */
 typedef struct OrderCluster {
-    Clock *lane;
-    uint32_t *epoch;   /* by warp */
-    uint32_t *version; /* by warp: of what its lanes know */
-    uint32_t *cached;  /* version of .. */
+    Clock *lane, *own; /* by lane: the rows that it has, and its own ones */
+    bool *joined;      /* by warp */
+    uint32_t *fenced_shared, *fenced_global; /* by lane: epoch of its fence */
+    uint32_t *epoch;                         /* by warp */
+    uint32_t *version;        /* by warp: of what its lanes know */
+    uint32_t *cached;         /* version of .. */
     const Snapshot **meet_of; /* .. what all lanes know */
     OrderGroups *tensor, *bulk, *cp;
     OrderBar **bars;  /* by CTA, by offset / 8 */
@@ -137,8 +143,10 @@ OrderBar *order_bar(Order *o, const MachineAgent *a, unsigned cta,
 const OrderEffect *order_effect(const Order *o, uint64_t number);
 /* Is all that the stamp stands for before what the clock's owner does next? */
 bool clock_knows(const Clock *c, const Stamp *s);
-/* Did phase p of the object complete, for one that knows c? */
-bool order_phase_known(const OrderBar *b, const Clock *c, int64_t p);
+/* Did phase p of the object complete, for one that knows c? It knows what lane
+ * `own` did (ORDER_NOBODY: none). */
+bool order_phase_known(const OrderBar *b, const Clock *c, int64_t p,
+                       uint32_t own);
 /* The stamp of a memory access event. */
 Stamp order_stamp(Order *o, const MachineEvent *e);
 

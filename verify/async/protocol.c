@@ -112,7 +112,8 @@ static void check_arrive(AsyncRun *r, const MachineEvent *e)
     const Clock *c = e->effect ? &order_effect(o, e->effect)->before->clock
                                : lane_clock(r, e);
     check_init(r, e, b, c, first_lane(o, e));
-    if (!order_phase_known(b, c, e->phase - 1))
+    if (!order_phase_known(b, c, e->phase - 1,
+                           e->effect ? ORDER_NOBODY : first_lane(o, e)))
         protocol_fault(r, e, "B-LAP",
                        "arrives in phase %lld of an mbarrier of cta %u "
                        "without knowing that phase %lld is over, so that it "
@@ -125,7 +126,7 @@ static void check_expect(AsyncRun *r, const MachineEvent *e)
     Order *o = &r->order;
     const OrderBar *b = order_bar(o, &e->agent, e->cta, e->offset);
     check_init(r, e, b, lane_clock(r, e), first_lane(o, e));
-    if (!order_phase_known(b, lane_clock(r, e), e->phase - 1))
+    if (!order_phase_known(b, lane_clock(r, e), e->phase - 1, first_lane(o, e)))
         protocol_fault(r, e, "B-TX",
                        "announces bytes in phase %lld of an mbarrier without "
                        "knowing that phase %lld is over",
@@ -149,7 +150,7 @@ static void check_target(AsyncRun *r, const MachineEvent *e)
                        "whose initialisation it need not see: no fence of the "
                        "initialising thread is ordered before",
                        e->cta);
-    if (!order_phase_known(b, c, b->phase - 1))
+    if (!order_phase_known(b, c, b->phase - 1, ORDER_NOBODY))
         protocol_fault(r, e, "B-TX",
                        "may deliver bytes to phase %lld of an mbarrier of cta "
                        "%u, instead of %lld: the phase before is not known to "
@@ -218,7 +219,7 @@ static void check_pass(AsyncRun *r, const MachineEvent *e)
     check_init(r, e, b, lane_clock(r, e), first_lane(o, e));
     FOR_MASK(l, e->agent.lanes)
     if (!order_phase_known(b, &c->lane[order_lane(o, &e->agent, l)],
-                           e->phase - 1)) {
+                           e->phase - 1, order_lane(o, &e->agent, l))) {
         protocol_fault(r, e, "B-PHASE",
                        "waits for parity %lld and may go on with phase %lld "
                        "instead of %lld: that phase %lld is over is not known "

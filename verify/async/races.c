@@ -90,7 +90,11 @@ static bool sees(AsyncRun *r, const MachineEvent *e, const Viewer *v,
                row_knows(row_of(v->one, s, by_async, global), s,
                          v->own ? v->first : UINT32_MAX,
                          by_async && !s->async_proxy ? 0 : v->own_epoch);
-    const Clock *lanes = order_cluster(&r->order, &e->agent)->lane;
+    const OrderCluster *c = order_cluster(&r->order, &e->agent);
+    const Clock *lanes = c->lane;
+    if (c->joined[v->first / ORDER_LANES] &&
+        row_knows(lanes[v->first].known, s, UINT32_MAX, 0))
+        return true;
     for (uint32_t m = v->mask; m; m &= m - 1) {
         uint32_t at = v->first + (uint32_t)__builtin_ctz(m);
         if (!row_knows(lanes[at].known, s, at, UINT32_MAX))
@@ -440,9 +444,8 @@ void races_event(AsyncRun *r, const MachineEvent *e)
         r->shadow->pool.arena = o->arena;
         r->shadow->n_chunks =
             (size_t)op_attr_int(e->op, "smem_bytes", 0) / CHUNK + 64;
-        r->shadow->chunks =
-            ARENA_ARRAY(o->arena, Chunk,
-                        r->shadow->n_chunks * o->n_clusters * o->n_ctas);
+        r->shadow->chunks = ARENA_ARRAY(
+            o->arena, Chunk, r->shadow->n_chunks * o->n_clusters * o->n_ctas);
         return;
     }
     if (r->races_bad || (e->tensor && is_quiet(r, e->tensor)))

@@ -102,11 +102,13 @@ static bool carry(Warp *w, const Frame *f, unsigned first, uint32_t lanes)
         return fail(w, f->owner,
                     "the body must end in a ctl.yield of the "
                     "values that the op carries");
-    Arena *scratch = arena_new();
-    Value **to = ARENA_ARRAY(scratch, Value *, n);
+    Value *few[8], **to = n <= 8 ? few : malloc(n * sizeof *to);
+    if (!to)
+        panic("carry: out of memory");
     bool ok = move_yields(w, y, block_values(f->block, first, n, to), n, lanes,
                           lanes == f->entry);
-    arena_free(scratch);
+    if (to != few)
+        free(to);
     return ok;
 }
 
