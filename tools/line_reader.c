@@ -1,5 +1,5 @@
-/* libedit's own interface, whose state hangs on the EditLine: there is no global
- * hook. Without it, or off a terminal, lines are read by getline. */
+/* libedit's own interface, whose state hangs on the EditLine: there is no
+ * global hook. Without it, or off a terminal, lines are read by getline. */
 #include "tools/line_reader.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* Layer 1 chained with a layer 2 that starts Z3 when it is first asked, behind a
- * prover that saves questions where the user wants that. */
+/* Layer 1 chained with a layer 2 that starts Z3 when it is first asked, behind
+ * a prover that saves questions where the user wants that. */
 #include "tools/prover.h"
 
 #include "passes/smtlib.h"

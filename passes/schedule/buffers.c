@@ -128,6 +128,16 @@ bool sched_expand_dim(Sched *s, const SchedArg *a)
 
 /* ---- lift_alloc, sink_alloc, autolift_alloc ---------------------------- */
 
+/* Outside a scope that may not run, an extent may be less than 0. */
+static bool extents_hold(Sched *s, Op *scope, const Value *v, Loc loc)
+{
+    const Affine *e =
+        sched_negative_extent(s, prove_facts_at(s->arena, s->m, scope), v);
+    return !e ||
+           sched_fail(s, loc, "the extent %s may be negative outside '%s'",
+                      sched_index_text(s, e), sched_stmt_text(s, scope));
+}
+
 static bool lift_once(Sched *s, Op *alloc, Loc loc)
 {
     Op *scope = op_parent(alloc);
@@ -152,6 +162,8 @@ static bool lift_once(Sched *s, Op *alloc, Loc loc)
         v->ring_guard->def->parent == alloc->parent)
         return sched_fail(s, loc, "its guard %s is allocated in the scope",
                           sched_value_name(s, v->ring_guard));
+    if (!extents_hold(s, scope, v, loc))
+        return false;
     edit_move_before(s->log, scope, alloc);
     return true;
 }
@@ -209,14 +221,11 @@ static bool trips_are_apart(Sched *s, Op *loop, Value *v, Loc loc)
         first->operands[0].u.access->base == v)
         return true;
     effects_of_block(s, loop->blocks[0], &all);
-    VarId j = var_new(x, "later", VAR_iter);
-    var_set_bounds(x, j, loop->operands[0].u.index, loop->operands[1].u.index);
+    VarId j;
+    Facts *f = sched_facts_later(s, loop, &j);
     const Affine *to = affine_var(x, j);
     if (!effects_renamed(s, &all, loop->parent, 1, &i, &to, &later))
         return false;
-    Facts *f = prove_facts_in(s->arena, s->m, loop, 0);
-    facts_assume_var(f, j);
-    facts_assume(f, cond_cmp(x, CMP_lt, affine_var(x, i), to));
     for (size_t p = 0; p < all.len; p++)
         for (size_t q = 0; q < later.len; q++) {
             const Effect *w = &all.data[p], *r = &later.data[q];

@@ -254,6 +254,7 @@ bool sched_access_fits(Sched *s, const Facts *f, const Access *a, Loc loc)
         const Cond *in = cond_and(
             x, cond_cmp(x, CMP_ge, d->lo, affine_const(x, 0)),
             cond_cmp(x, CMP_le, affine_add(x, d->lo, len), a->base->shape[k]));
+        in = cond_and(x, in, cond_cmp(x, CMP_ge, len, affine_const(x, 0)));
         if (!sched_prove(s, f, in, loc,
                          "the access to %s may leave its bounds in dimension "
                          "%u",
@@ -261,6 +262,16 @@ bool sched_access_fits(Sched *s, const Facts *f, const Access *a, Loc loc)
             return false;
     }
     return true;
+}
+
+const Affine *sched_negative_extent(Sched *s, const Facts *f, const Value *v)
+{
+    ExprCtx *x = s->m->exprs;
+    for (unsigned i = 0; i < v->type->rank; i++)
+        if (!sched_implied(
+                s, f, cond_cmp(x, CMP_ge, v->shape[i], affine_const(x, 0))))
+            return v->shape[i];
+    return NULL;
 }
 
 /* ---- loops and uses ---------------------------------------------------- */
@@ -282,6 +293,21 @@ Op *sched_loop(Sched *s, const Op *like, const char *name, const Affine *lo,
     *v = block_add_var(s->m, loop->blocks[0], name, VAR_iter);
     var_set_bounds(s->m->exprs, *v, lo, hi);
     return loop;
+}
+
+Facts *sched_facts_later(Sched *s, Op *loop, VarId *later)
+{
+    ExprCtx *x = s->m->exprs;
+    VarId v = sched_loop_var(loop);
+    *later = var_new(x, arena_printf(s->arena, "%s'", var_get(x, v)->name),
+                     VAR_iter);
+    var_set_bounds(x, *later, loop->operands[0].u.index,
+                   loop->operands[1].u.index);
+    Facts *f = prove_facts_in(s->arena, s->m, loop, 0);
+    facts_assume_var(f, *later);
+    facts_assume(f,
+                 cond_cmp(x, CMP_lt, affine_var(x, v), affine_var(x, *later)));
+    return f;
 }
 
 typedef struct SubstWalk {

@@ -1,5 +1,5 @@
-/* resize_dim with fold: a dimension of which a window is alive at a time is kept
- * in a ring of slots.
+/* resize_dim with fold: of a dimension of which only a window is alive at a
+ * time, a ring of slots is kept.
  *
  *     for i in seq(0, n):               for i in seq(0, n):
  *         x[i + 1] = a[i]                   x[(i + 1) % 2] = a[i]
@@ -114,15 +114,10 @@ static bool moves_one_way(const Fold *fold, const Affine *start)
 {
     Sched *s = fold->s;
     ExprCtx *x = s->m->exprs;
-    VarId v = sched_loop_var(fold->loop);
-    VarId w = var_new(x, "later", VAR_iter);
+    VarId w;
+    Facts *f = sched_facts_later(s, fold->loop, &w);
     CloneMap *map = clone_map_new(s->m, s->m);
-    var_set_bounds(x, w, fold->loop->operands[0].u.index,
-                   fold->loop->operands[1].u.index);
-    clone_map_index(map, v, affine_var(x, w));
-    Facts *f = prove_facts_in(s->arena, s->m, fold->loop, 0);
-    facts_assume_var(f, w);
-    facts_assume(f, cond_cmp(x, CMP_lt, affine_var(x, v), affine_var(x, w)));
+    clone_map_index(map, sched_loop_var(fold->loop), affine_var(x, w));
     const Affine *then = clone_index(map, start);
     return sched_implied(s, f, cond_cmp(x, CMP_le, start, then)) ||
            sched_implied(s, f, cond_cmp(x, CMP_ge, start, then));

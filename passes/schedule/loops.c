@@ -197,20 +197,16 @@ bool sched_divide_loop(Sched *s, const SchedArg *a)
  * two change places. */
 static bool trips_repeat(Sched *s, Op *loop, Loc loc)
 {
-    ExprCtx *x = s->m->exprs;
-    VarId v = sched_loop_var(loop), w = fresh(s, "later");
-    const Affine *to = affine_var(x, w);
+    VarId v = sched_loop_var(loop), w;
+    Facts *f = sched_facts_later(s, loop, &w);
+    const Affine *to = affine_var(s->m->exprs, w);
     EffectVec now = { 0 }, later = { 0 };
-    var_set_bounds(x, w, lo_of(loop), hi_of(loop));
     effects_of_block(s, loop->blocks[0], &now);
-    Facts *f = prove_facts_in(s->arena, s->m, loop, 0);
-    if (!effects_idempotent(s, f, &now, loop->blocks[0], loc,
-                            "the body is not idempotent") ||
-        !effects_renamed(s, &now, loop->parent, 1, &v, &to, &later))
-        return false;
-    facts_assume_var(f, w);
-    facts_assume(f, cond_cmp(x, CMP_lt, affine_var(x, v), to));
-    return effects_commute(s, f, &now, &later, loc,
+    return effects_idempotent(s, prove_facts_in(s->arena, s->m, loop, 0), &now,
+                              loop->blocks[0], loc,
+                              "the body is not idempotent") &&
+           effects_renamed(s, &now, loop->parent, 1, &v, &to, &later) &&
+           effects_commute(s, f, &now, &later, loc,
                            "a trip cannot be repeated after another");
 }
 

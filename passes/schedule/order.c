@@ -229,13 +229,11 @@ static bool split_checks(Sched *s, Op *scope, Op *last, Loc loc)
         return cond_is_steady(s, scope, scope, loc);
     if (scope->code != OP_ctl_for)
         return true;
-    VarId v = sched_loop_var(scope), w = twin(s, scope);
+    VarId v = sched_loop_var(scope), w;
+    Facts *f = sched_facts_later(s, scope, &w);
     const Affine *to = affine_var(x, w);
     if (!effects_renamed(s, &before, scope->parent, 1, &v, &to, &later))
         return false;
-    Facts *f = prove_facts_in(s->arena, s->m, scope, 0);
-    facts_assume_var(f, w);
-    facts_assume(f, cond_cmp(x, CMP_lt, affine_var(x, v), to));
     return effects_commute(s, f, &behind, &later, loc,
                            "the loop cannot be split here");
 }
@@ -347,7 +345,8 @@ static bool fuse_loops(Sched *s, Op *first, Op *second, Loc loc)
     if (!loop_modes_equal(first, second))
         return sched_fail(s, loc, "the loops have different modes");
     EffectVec one = { 0 }, two = { 0 }, later = { 0 };
-    VarId v = sched_loop_var(first), w = twin(s, first);
+    VarId v = sched_loop_var(first), w;
+    Facts *f = sched_facts_later(s, first, &w);
     const Affine *to = affine_var(x, w);
     if (!sched_subst(s, second->blocks[0], sched_loop_var(second),
                      affine_var(x, v)))
@@ -356,9 +355,6 @@ static bool fuse_loops(Sched *s, Op *first, Op *second, Loc loc)
     effects_of_block(s, second->blocks[0], &two);
     if (!effects_renamed(s, &one, first->parent, 1, &v, &to, &later))
         return false;
-    Facts *f = prove_facts_in(s->arena, s->m, first, 0);
-    facts_assume_var(f, w);
-    facts_assume(f, cond_cmp(x, CMP_lt, affine_var(x, v), to));
     return effects_commute(s, f, &two, &later, loc,
                            "the loops cannot be fused");
 }

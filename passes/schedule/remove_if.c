@@ -15,6 +15,7 @@ typedef struct Guard {
     Op *op;
     Facts *off; /* what holds where the body would not have run */
     Loc loc;
+    bool failed;
 } Guard;
 
 /* Is the access beyond the base's extents whenever the facts hold? */
@@ -155,6 +156,23 @@ static bool check_effect(Guard *g, const Effect *e)
                        sched_value_name(s, e->access->base));
 }
 
+/* May what the body allocates be allocated where it would not have run? What
+ * loops inside say of an extent is not looked at. */
+static bool check_alloc(Op *op, void *user)
+{
+    Guard *g = user;
+    const Value *v = op->code == OP_mem_alloc ? op->results[0] : NULL;
+    const Affine *e =
+        v && !g->failed ? sched_negative_extent(g->s, g->off, v) : NULL;
+    if (e)
+        g->failed =
+            !sched_fail(g->s, g->loc,
+                        "the extent %s of %s may be negative where the "
+                        "condition does not hold",
+                        sched_index_text(g->s, e), sched_value_name(g->s, v));
+    return !g->failed;
+}
+
 static bool find_call(Op *op, void *user)
 {
     if (op->code == OP_ctl_call || op->code == OP_par_device)
@@ -165,7 +183,7 @@ static bool find_call(Op *op, void *user)
 bool sched_remove_if(Sched *s, const SchedArg *a)
 {
     Op *op = a[0].at.first, *call = NULL;
-    Guard g = { s, op, prove_facts_at(s->arena, s->m, op), a[0].loc };
+    Guard g = { s, op, prove_facts_at(s->arena, s->m, op), a[0].loc, false };
     const Cond *c = op->operands[0].u.cond;
     if (op->n_blocks > 1)
         return sched_fail(s, a[0].loc, "the if has an else");
@@ -181,6 +199,10 @@ bool sched_remove_if(Sched *s, const SchedArg *a)
     for (size_t i = 0; i < e.len && !always; i++)
         if (!check_effect(&g, &e.data[i]))
             return false;
+    if (!always)
+        block_walk(op->blocks[0], check_alloc, &g);
+    if (g.failed)
+        return false;
     edit_unwrap(s->log, op, op->blocks[0]);
     s->result = 0;
     return true;

@@ -160,6 +160,8 @@ bool sched_prove(Sched *s, const Facts *f, const Cond *c, Loc loc,
                  const char *fmt, ...) EXO_PRINTF(5, 6);
 /* Is the access within its base's extents? Else reports. */
 bool sched_access_fits(Sched *s, const Facts *f, const Access *a, Loc loc);
+/* An extent of v that is not shown to be 0 or more, or NULL. */
+const Affine *sched_negative_extent(Sched *s, const Facts *f, const Value *v);
 /* The same as sched_prove without a report. */
 bool sched_implied(Sched *s, const Facts *f, const Cond *c);
 
@@ -173,6 +175,8 @@ Op *sched_zero(Sched *s, ScalarType t);
 Op *sched_loop(Sched *s, const Op *like, const char *name, const Affine *lo,
                const Affine *hi, VarId *v);
 VarId sched_loop_var(const Op *loop);
+/* What holds in a trip of the loop and of a later one, with a new variable. */
+Facts *sched_facts_later(Sched *s, Op *loop, VarId *later);
 /* Rewrites all ops of a block by v := e. False after a report (overflow). */
 bool sched_subst(Sched *s, Block *b, VarId v, const Affine *e);
 /* Does op, its body included, use the variable? */

@@ -333,7 +333,12 @@ bool sched_stage_window(Sched *s, const SchedArg *a)
         return false;
     if (w->code != OP_mem_window)
         return sched_fail(s, a[1].loc, "'%s' is no window", a[1].s);
-    Redirect r = { s, w->operands[0].u.access->base, w, a[1].loc, true };
+    const Access *part = w->operands[0].u.access;
+    if (part->base->type->kind != TK_map &&
+        !sched_access_fits(s, prove_facts_at(s->arena, s->m, first), part,
+                           a[1].loc))
+        return false;
+    Redirect r = { s, part->base, w, a[1].loc, true };
     for (Op *op = stmt_first(first); op && r.ok;
          op = op == last ? NULL : op->next)
         op_walk(op, redirect, &r);
