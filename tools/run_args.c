@@ -281,6 +281,28 @@ static ToolStatus make_tensor(Run *r, unsigned i, const ProcArg *controls,
     return TOOL_done;
 }
 
+typedef struct Rounding {
+    const Module *m;
+    bool found;
+} Rounding;
+
+static bool find_reordered(Op *op, void *user)
+{
+    Rounding *f = user;
+    const Instr *in = op->code == OP_par_instr ? op_instr(f->m, op) : NULL;
+    f->found = f->found || (in && instr_reorders(in));
+    return !f->found;
+}
+
+/* Are the results of small integers the same bits, however they are computed?
+ */
+static bool is_exact(const Run *r, FillKind fill)
+{
+    Rounding f = { .m = r->m };
+    op_walk((Op *)r->proc, find_reordered, &f);
+    return fill == FILL_INTS && !options_nth(r->o, "--in", 0) && !f.found;
+}
+
 ToolStatus run_make_args(Run *r)
 {
     const Block *b = r->proc->blocks[0];
@@ -288,7 +310,7 @@ ToolStatus run_make_args(Run *r)
     const char *kind = options_value(r->o, "--fill", "ints");
     if (!fill_kind_from_name(kind, &fill))
         return options_usage(r->o, "--fill takes ints or normal");
-    r->exact = fill == FILL_INTS && !options_nth(r->o, "--in", 0);
+    r->exact = is_exact(r, fill);
     r->seed = (uint64_t)options_int(r->o, "--seed", 0);
     r->n = b->n_args;
     r->args = ARENA_ARRAY(r->o->arena, RunArg, r->n + 1);
