@@ -239,7 +239,11 @@ static void hook_wgmma(Lower *L, Op *op, const Instr *in)
 
 /* ---- register tiles ------------------------------------------------------ */
 
-enum { STMATRIX_ROWS = 16 }; /* of a tile in one async.tile.store */
+/* Does one async.tile.store do it? */
+static bool is_tile_store(ScalarType to, int64_t rows)
+{
+    return rows == 16 && scalar_type_is_float(to) && to != TY_e8m0;
+}
 
 static void hook_tile_store(Lower *L, Op *op, const Instr *in)
 {
@@ -248,7 +252,7 @@ static void hook_tile_store(Lower *L, Op *op, const Instr *in)
     int64_t cols = to->rank == 3 ? to->shape[0] * to->shape[2] : to->shape[1];
     int64_t rows = to->rank == 3 ? to->shape[1] : to->shape[0];
     const Param *col0 = param_find(in->n_targs, in->targs, "col0");
-    if (rows != STMATRIX_ROWS && !col0) {
+    if (!col0 && !is_tile_store(to->elem, rows)) {
         lower_tile_store_elements(L, op, in);
         return;
     }

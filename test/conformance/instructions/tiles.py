@@ -12,7 +12,7 @@ BINARY = ("max", "min", "add", "sub", "mul", "div")
 FILLS = ("zero", "one", "pos_infty", "neg_infty", "pos_inf", "neg_inf")
 UNARY = ("exp", "exp2", "log", "log2", "abs", "relu")
 TYPES = ("f32", "f16", "bf16")
-ALL_TYPES = ("f32", "f16", "bf16", "e4m3", "e5m2")
+ALL_TYPES = ("f32", "f16", "bf16", "e4m3", "e5m2", "e8m0")
 LAYOUTS = ("row", "col")
 VECTORS = ("ortho", "align", "naive")
 
