@@ -451,7 +451,7 @@ void check_async(Ctx *ctx, Module *m, const Op *host, const SizeSet *sizes,
     if (sizes)
         own[0] = *sizes;
     else
-        n = sizes_choose(arena, m, host, own);
+        n = sizes_choose(arena, m, host, source.m, source.proc, own);
     out[ASYNC_budget] = check_async_budget(ctx, m, host);
     out[ASYNC_layout] = check_async_layout(ctx, m, host);
     if (out[ASYNC_budget].verdict == VERDICT_refuted)

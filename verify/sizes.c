@@ -77,24 +77,40 @@ static void note_depth(Chooser *c, const Value *v)
         c->depth = v->type->n;
 }
 
+/* Is e counted by a sequential loop that sizes decide? */
+static bool counts_trips(const Chooser *c, const Affine *e)
+{
+    for (unsigned i = 0; i < c->n_loops; i++)
+        if (!c->loops[i].tasks && affine_uses(e, c->loops[i].var))
+            return true;
+    return false;
+}
+
 /* The moduli by which a program cycles through slots itself. */
 static void note_moduli(Chooser *c, const Access *a)
 {
     const Mem *mem =
-        a->base->type->mem ? lib_mem_find(c->m->lib, a->base->type->mem) : NULL;
+        a->base->type->mem ? lib_mem_find(c->of->lib, a->base->type->mem)
+                           : NULL;
     if (!mem || mem->family != MEMF_shared)
         return;
     for (unsigned i = 0; i < a->rank; i++)
         for (uint32_t k = 0; a->dims[i].lo && k < a->dims[i].lo->n_terms; k++) {
             const Atom *atom = a->dims[i].lo->terms[k].atom;
             if (atom->kind == ATOM_mod && atom->divisor > c->modulus &&
-                atom->divisor <= MAX_MODULUS)
+                atom->divisor <= MAX_MODULUS && counts_trips(c, atom->arg))
                 c->modulus = atom->divisor;
         }
 }
 
+/* NULL where it is not in terms of proc's parameters. */
 static const Affine *in_proc(Chooser *c, const Affine *e)
 {
+    int64_t any;
+    if (c->copy) {
+        Env env = sizes_env(c->ones);
+        return affine_eval(e, &env, &any) ? clone_index(c->copy, e) : NULL;
+    }
     const Affine *to[SIZE_MAPPED];
     for (unsigned i = 0; i < c->n_map; i++)
         to[i] = affine_var(c->m->exprs, c->to[i]);
@@ -184,10 +200,35 @@ static void find_steps(Chooser *c)
     }
 }
 
+/* The loops, rings and moduli of `program` in place of proc's own. */
+static void look_at(Chooser *c, Module *of, const Op *program)
+{
+    SizeSet set = sizes_of(c->arena, program);
+    int64_t *ones = ARENA_ARRAY(c->arena, int64_t, set.n + 1);
+    if (set.n != c->set.n)
+        return;
+    c->n_loops = c->n_tasks = 0;
+    c->depth = 1;
+    c->modulus = 0;
+    c->of = of;
+    c->copy = clone_map_new(c->m, of);
+    for (unsigned i = 0; i < set.n; i++) {
+        ones[i] = 1;
+        clone_map_index(c->copy, set.vars[i],
+                        affine_var(c->m->exprs, c->set.vars[i]));
+    }
+    set.values = ones;
+    c->ones = &set;
+    op_walk((Op *)program, note_op, c);
+    c->ones = NULL;
+}
+
 Chooser *chooser_new(Arena *arena, Module *m, const Op *proc)
 {
     Chooser *c = ARENA_NEW(arena, Chooser);
-    *c = (Chooser){ .arena = arena, .m = m, .proc = proc, .depth = 1 };
+    *c = (Chooser){
+        .arena = arena, .m = m, .of = m, .proc = proc, .depth = 1
+    };
     c->set = sizes_of(arena, proc);
     c->values = ARENA_ARRAY(arena, int64_t, c->set.n + 1);
     c->set.values = c->values;
@@ -372,12 +413,16 @@ static bool same_steps(Chooser *c, const SizeSet *a, const SizeSet *b)
     return true;
 }
 
-unsigned sizes_choose(Arena *arena, Module *m, const Op *proc, SizeSet *out)
+unsigned sizes_choose(Arena *arena, Module *m, const Op *proc, Module *of,
+                      const Op *program, SizeSet *out)
 {
     Chooser *c = chooser_new(arena, m, proc);
-    Wish all = { .seq = 2 * c->depth + 1, .first = 3, .other = 1, .wide = true };
+    if (program)
+        look_at(c, of, program);
+    int64_t depth = c->modulus > c->depth ? c->modulus : c->depth;
+    Wish all = { .seq = 2 * depth + 1, .first = 3, .other = 1, .wide = true };
     Wish one = { .seq = 1, .first = 1, .other = 2 };
-    Wish full = { .seq = c->depth > 1 ? c->depth : 2,
+    Wish full = { .seq = depth > 1 ? depth : 2,
                   .first = 2,
                   .other = 1,
                   .full = true };

@@ -26,11 +26,14 @@ enum { SIZE_SETS = 3 };
 /* A few sets, for checks that are expensive: no more trips than needed, one
  * trip, as many as a ring is deep, and twice that and one; last tiles with one
  * step in them, all steps but one, and all; one task, several tasks of one
- * cluster. Writes up to
- * SIZE_SETS sets that are all different and keep the asserts or checks of
- * proc; answers how many. 0: none was found. One empty set for a procedure
- * without control parameters. Everything in the arena. */
-unsigned sizes_choose(Arena *arena, Module *m, const Op *proc, SizeSet *out);
+ * cluster. Writes up to SIZE_SETS sets that are all different and keep the
+ * asserts or checks of proc; answers how many. 0: none was found. One empty
+ * set for a procedure without control parameters. Where proc was lowered from
+ * a program (of module `of`; else NULL), the loops and rings are the
+ * program's: a text that differs from it does not choose where it is looked
+ * at. Everything in the arena. */
+unsigned sizes_choose(Arena *arena, Module *m, const Op *proc, Module *of,
+                      const Op *program, SizeSet *out);
 /* Sets for all phases: for each parameter in turn, values that give the loops
  * which depend on it 0, 1, depth - 1, depth, depth + 1 and 2 depth + 1 trips
  * (depth: that of the deepest ring, or the modulus by which slots of shared

@@ -28,6 +28,11 @@ typedef struct Chooser {
     int64_t depth;    /* of rings */
     int64_t modulus;  /* by which slots of shared memory are counted, or 0 */
     unsigned n_tasks; /* task dimensions met */
+    /* of the program whose loops count, when that is not proc: its parameters
+     * in proc's terms */
+    Module *of;
+    CloneMap *copy;
+    const SizeSet *ones;
     /* a kernel's parameters in the launching procedure's terms */
     VarId from[SIZE_MAPPED], to[SIZE_MAPPED];
     unsigned n_map;
