@@ -126,6 +126,93 @@ bool sched_expand_dim(Sched *s, const SchedArg *a)
     return index && expand(s, alloc, size, index, a[1].loc);
 }
 
+/* ---- replicate_buffer -------------------------------------------------- */
+
+typedef struct Replicate {
+    const SchedArg *read; /* the copy that reads take, where they stand */
+    const Affine *n;
+    const char *name; /* of the loops over copies */
+    VEC(Op *) uses;
+    Loc loc;
+} Replicate;
+
+static bool note_copy_use(Sched *s, Op *op, Access *a, void *user)
+{
+    Replicate *r = user;
+    (void)a;
+    if (op->code != OP_mem_load && op->code != OP_mem_store &&
+        op->code != OP_mem_reduce)
+        return sched_fail(s, r->loc, "'%s' takes it as a whole",
+                          sched_stmt_text(s, op));
+    VEC_PUSH(s->arena, &r->uses, op);
+    return true;
+}
+
+static bool is_write_of(const Op *op, const Value *v)
+{
+    return (op->code == OP_mem_store || op->code == OP_mem_reduce) &&
+           op->operands[0].u.access->base == v;
+}
+
+/* Puts a write under a loop over the copies; what its value reads of them is
+ * the same copy. */
+static void write_copies(Sched *s, const Replicate *r, const Value *v, Op *stmt)
+{
+    VarId copy;
+    Op *loop =
+        sched_loop(s, NULL, r->name, affine_const(s->m->exprs, 0), r->n, &copy);
+    const Affine *at = affine_var(s->m->exprs, copy);
+    for (Op *op = stmt_first(stmt);; op = op->next) {
+        for (unsigned i = 0; i < op->n_operands; i++)
+            if (op->operands[i].kind == OPND_access &&
+                op->operands[i].u.access->base == v)
+                add_point(s, op, op->operands[i].u.access, (void *)at);
+        if (op == stmt)
+            break;
+    }
+    edit_wrap(s->log, stmt, stmt, loop);
+}
+
+static bool read_copy(Sched *s, const Replicate *r, Op *op)
+{
+    ExprCtx *x = s->m->exprs;
+    const Affine *at = sched_index(s, op, r->read->loc, r->read->s);
+    if (!at)
+        return false;
+    const Cond *in = cond_and(x, cond_cmp(x, CMP_ge, at, affine_const(x, 0)),
+                              cond_cmp(x, CMP_lt, at, r->n));
+    Facts *f = prove_facts_at(s->arena, s->m, sched_stmt_of(op));
+    return sched_prove(s, f, in, r->read->loc, "there may be no copy %s",
+                       sched_index_text(s, at)) &&
+           add_point(s, op, op->operands[0].u.access, (void *)at);
+}
+
+bool sched_replicate_buffer(Sched *s, const SchedArg *a)
+{
+    Op *alloc = a[0].at.first;
+    Value *v = alloc->results[0];
+    Replicate r = { .read = &a[3], .name = a[2].s, .loc = a[0].loc };
+    if (a[1].i < 1)
+        return sched_fail(s, a[1].loc, "expected a positive number of copies");
+    r.n = affine_const(s->m->exprs, a[1].i);
+    if (v->type->kind != TK_tensor || v->ring_dim >= 0)
+        return sched_fail(s, a[0].loc, "barriers and rings have no copies");
+    if (!no_strides(s, v, a[0].loc) ||
+        !sched_each_access(s, v, note_copy_use, &r))
+        return false;
+    for (size_t i = 0; i < r.uses.len; i++)
+        if (!is_write_of(sched_stmt_of(r.uses.data[i]), v) &&
+            !read_copy(s, &r, r.uses.data[i]))
+            return false;
+    for (size_t i = 0; i < r.uses.len; i++)
+        if (is_write_of(r.uses.data[i], v))
+            write_copies(s, &r, v, r.uses.data[i]);
+    v->shape = shape_with(s, v, 0, r.n);
+    set_type(s, v, v->type->rank + 1, v->type->elem, v->type->mem);
+    edit_replace(s->log, alloc);
+    return true;
+}
+
 /* ---- lift_alloc, sink_alloc, autolift_alloc ---------------------------- */
 
 /* Outside a scope that may not run, an extent may be less than 0. */

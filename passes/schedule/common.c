@@ -462,6 +462,13 @@ bool sched_uses_stride(Sched *s, const Value *v)
     return w.n > 0;
 }
 
+Op *sched_stmt_of(Op *op)
+{
+    while (!op_has(op, OPT_STMT))
+        op = op->next;
+    return op;
+}
+
 Op *sole_stmt(const Block *b)
 {
     Op *op = b->first;

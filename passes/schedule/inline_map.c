@@ -41,13 +41,6 @@ static bool note_map_use(Sched *s, Op *op, Access *a, void *user)
     return true;
 }
 
-static Op *stmt_of(Op *op)
-{
-    while (!op_has(op, OPT_STMT))
-        op = op->next;
-    return op;
-}
-
 static unsigned place_in_block(const Op *op)
 {
     unsigned n = 0;
@@ -80,7 +73,7 @@ static void read_zero(Sched *s, Op *guard, const Op *load)
 static bool guard_access(MapWalk *w, Op *op)
 {
     Sched *s = w->s;
-    Op *stmt = stmt_of(op);
+    Op *stmt = sched_stmt_of(op);
     Facts *f = prove_facts_at(s->arena, s->m, stmt);
     const Cond *in = sched_bounds_left(s, f, op->operands[0].u.access);
     bool load = op->code == OP_mem_load;

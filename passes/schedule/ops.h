@@ -50,6 +50,7 @@ SCHED_FN(sched_remove_if)
 SCHED_FN(sched_replace)
 /* buffers.c */
 SCHED_FN(sched_expand_dim)
+SCHED_FN(sched_replicate_buffer)
 SCHED_FN(sched_lift_alloc)
 SCHED_FN(sched_autolift_alloc)
 SCHED_FN(sched_sink_alloc)

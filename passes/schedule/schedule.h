@@ -188,6 +188,8 @@ bool op_uses_value(Op *op, const Value *v);
 unsigned sched_uses(Sched *s, const Value *v, Op **first);
 /* Does an index expression of the procedure read a stride of v? */
 bool sched_uses_stride(Sched *s, const Value *v);
+/* The statement whose value op helps to make; op itself when it is one. */
+Op *sched_stmt_of(Op *op);
 /* A loop whose block holds one statement without own values: that statement. */
 Op *sole_stmt(const Block *b);
 /* Appends a clone of block `from` to `to` with v := e. */

@@ -185,8 +185,19 @@ static Value *value_of(Sched *s, Op *op)
     return op_set_result(s->m, mul, 0, op->operands[1].u.value->type, NULL);
 }
 
+static bool is_zero(const Value *v)
+{
+    const Op *op = v->def;
+    const Param *p =
+        op && op->code == OP_arith_const ? op_attr_param(op, "value") : NULL;
+    return p && (p->kind == PARAM_float ? p->f == 0 : p->i == 0);
+}
+
+/* v + w, which is w when v is zero. */
 static Value *sum_of(Sched *s, Op *before, Value *v, Value *w)
 {
+    if (is_zero(v))
+        return w;
     Op *add = op_new(s->m, OP_arith_add, before->loc, 2, 1, 0);
     add->operands[0] = opnd_value(v);
     add->operands[1] = opnd_value(w);
@@ -247,6 +258,7 @@ bool sched_merge_writes(Sched *s, const SchedArg *a)
     two->code = one->code;
     op_resize_operands(s->m, two, 2);
     two->operands[1] = opnd_value(sum);
+    sched_drop_unused(s, two);
     edit_replace(s->log, two);
     edit_erase(s->log, one);
     s->result = two->sid;

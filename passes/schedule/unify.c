@@ -113,7 +113,7 @@ static bool place_dims(Unify *u, Window *w, const Access *p, const Access *n,
         for (int k = top - 1; k >= 0; k--)
             if (uses_inner(u, n->dims[k].lo))
                 return false;
-        return true;
+        return u->passing == 0 || (u->passing--, false);
     }
     for (int k = top - 1; k >= d; k--) {
         const Affine *before[UNIFY_MAX_PARAMS];
@@ -153,8 +153,11 @@ static bool open_window(Unify *u, unsigned i, const Access *p, const Access *n)
     Window fresh = { .base = n->base };
     for (unsigned k = 0; k < n->rank; k++)
         fresh.lo[k] = n->dims[k].lo;
-    if (n->rank > UNIFY_MAX_RANK || param->type->rank > n->rank ||
-        !place_dims(u, &fresh, p, n, (int)p->rank - 1, (int)n->rank))
+    u->opened[u->n_opened++] = i;
+    u->passing = u->placement[i];
+    u->unplaced = n->rank > UNIFY_MAX_RANK || param->type->rank > n->rank ||
+                  !place_dims(u, &fresh, p, n, (int)p->rank - 1, (int)n->rank);
+    if (u->unplaced)
         return differ(u,
                       "the indices of %s are not those of '%s' and a "
                       "window's start",
@@ -400,7 +403,36 @@ static bool unify_block(Unify *u, const Block *p, const Op *n, const Op *end)
     return true;
 }
 
+/* The next placement of the last window, or of the one before when the last has
+ * none left; false when all were tried. */
+static bool next_placement(Unify *u)
+{
+    bool exhausted = u->unplaced;
+    while (u->n_opened) {
+        unsigned i = u->opened[--u->n_opened];
+        if (!exhausted) {
+            u->placement[i]++;
+            return true;
+        }
+        u->placement[i] = 0;
+        exhausted = false;
+    }
+    return false;
+}
+
 bool unify_nest(Unify *u, const Op *first, const Op *end)
 {
-    return unify_block(u, u->params, first, end);
+    enum { MOST_TRIES = 1000 };
+    Unify start = *u;
+    for (unsigned n = 0; n < MOST_TRIES; n++) {
+        if (unify_block(u, u->params, first, end))
+            return true;
+        if (!next_placement(u))
+            return false;
+        memcpy(start.placement, u->placement, sizeof start.placement);
+        start.best = u->best;
+        start.mismatch = u->mismatch;
+        *u = start;
+    }
+    return false;
 }

@@ -4,8 +4,10 @@
  * the nest gives the window's start f - e, which must not use the nest's own
  * iterators. Sizes and indices are unknown numbers: one that stands alone, or
  * with known ones, against an expression of the nest is solved by it; in an
- * index of a window it is solved as if the window began at 0. What does not
- * fit is remembered by how far the comparison got; the farthest is told. */
+ * index of a window it is solved as if the window began at 0. Where a window
+ * may lie in several dimensions of its base, they are tried one after the other,
+ * later dimensions first. What does not fit is remembered by how far the
+ * comparison got; the farthest is told. */
 #ifndef EXO_PASSES_SCHEDULE_UNIFY_H
 #define EXO_PASSES_SCHEDULE_UNIFY_H
 
@@ -31,6 +33,13 @@ typedef struct Unify {
     Window windows[UNIFY_MAX_PARAMS];
     const Affine *numbers[UNIFY_MAX_PARAMS]; /* sizes and indices found */
     VEC(VarId) inner;                        /* iterators of the nest so far */
+    /* Which of its possible placements in the base each window takes. */
+    unsigned placement[UNIFY_MAX_PARAMS];
+    unsigned passing; /* placements still to be passed over */
+    unsigned
+        opened[UNIFY_MAX_PARAMS]; /* parameters in the order they were met */
+    unsigned n_opened;
+    bool unplaced; /* the last one that was met has no such placement */
     unsigned matched, best;
     const char *mismatch;
     const Facts *facts;

@@ -206,6 +206,7 @@ expand_dim `b0` {8|N} {0|3}
 unroll_loop `r0`
 unroll_loop `r1`
 unroll_buffer `b0` 0
+replicate_buffer `b0_{0|1}` 2 v0 {0|1|2}
 """),
     ("", """b0: i32[N]
 for r0 in seq(0, N):

@@ -43,6 +43,7 @@ for kernel in kernels/*.exo; do
     case $kernel in
     */saxpy.exo) size=N=300 ;;
     */transpose.exo) size=M=70,N=45 ;;
+    */gemv*.exo) size=M=136,K=40 ;;
     *) size=M=136,N=72,K=40 ;;
     esac
     check "$kernel: run sequentially" agree exo-run "$kernel" \
