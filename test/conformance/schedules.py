@@ -53,21 +53,47 @@ def value(rng, loops):
                        f"{e} + ({f} + 1)"])
 
 
+def local(rng, loops, indent, out):
+    """Memory of its own: a scalar, or an array that is filled and read."""
+    pad, n = "    " * indent, len(out)
+    to = element(rng, loops, ["y", "u", "z", "t"])
+    if rng.random() < 0.5:
+        out.append(f"{pad}w{n}: i32")
+        out.append(f"{pad}w{n} = {value(rng, loops)}")
+        out.append(f"{pad}{to} += w{n}")
+        return
+    extent, trips = rng.choice([("N", "N"), ("8", "8"), ("N + 1", "N")])
+    there = rng.choice([f"v{n}", f"v{n}", f"{trips} - 1 - v{n}"])
+    out.append(f"{pad}w{n}: i32[{extent}]")
+    out.append(f"{pad}for v{n} in seq(0, {trips}):")
+    out.append(f"{pad}    w{n}[v{n}] = {value(rng, loops)}")
+    if there == f"v{n}" and rng.random() < 0.5:
+        out.append(f"{pad}    {to} += w{n}[v{n}]")
+        return
+    out.append(f"{pad}for v{n} in seq(0, {trips}):")
+    out.append(f"{pad}    {to} += w{n}[{there}]")
+
+
 def statements(rng, loops, depth, indent, out):
     for _ in range(rng.choice([1, 1, 2, 2, 3])):
         kind = rng.random()
         pad = "    " * indent
-        if kind < 0.45 and depth < 3:
+        if kind < 0.4 and depth < 3:
             v = "ijk"[depth] + str(rng.randrange(3))
             e, hi = rng.choice([("N", "N"), ("8", "8"), ("N", "N - 3"),
                                 ("8", "N % 4"), ("8", "8 - 2 * (N % 8)")])
             out.append(f"{pad}for {v} in seq(0, {hi}):")
             statements(rng, loops + [(v, e)], depth + 1, indent + 1, out)
-        elif kind < 0.55 and loops and depth < 4:
+        elif kind < 0.5 and loops and depth < 4:
             v = rng.choice(loops)[0]
             c = rng.choice([f"{v} < 3", f"{v} % 2 == 0", "N > 4", f"{v} >= 1"])
             out.append(f"{pad}if {c}:")
             statements(rng, loops, depth + 1, indent + 1, out)
+            if rng.random() < 0.3:
+                out.append(f"{pad}else:")
+                statements(rng, loops, depth + 1, indent + 1, out)
+        elif kind < 0.6:
+            local(rng, loops, indent, out)
         else:
             to = element(rng, loops, ["y", "u", "z", "t"])
             sign = rng.choice(["=", "=", "+="])
@@ -231,12 +257,17 @@ autolift_alloc `b0`
 """),
     ("", """for r0 in seq(0, N):
     b0: i32
-    b0 = {x|u}[r0]
+    b0 = x[r0]
+    b1: i32
+    b1 = {x|u}[r0]
     u[r0] = 1
     y[r0, 0] = b0
+    y[r0, 1] = b1
 """, """
 inline_assign `b0 = _`
 delete_buffer `b0`
+inline_assign `b1 = _`
+delete_buffer `b1`
 """),
     ("", "for r0 in seq(0, N):\n    u[r0] = x[{r0|0}]\nfor r1 in seq(0, N):\n"
      "    u[r1] {+=|=} x[r1]\n", """
@@ -293,8 +324,8 @@ rename g
 set_arg_memory u CudaGmemLinear
 set_window z true
 """),
-    ("", NEST, """
-fission `y[_] += 1`.before {1|2}
+    ("", NEST.replace("{r1|7 - r1}", "r1"), """
+fission `y[_] += 1`.before 2
 lift_scope `r1`#0
 partial_eval N 6
 """),
@@ -326,7 +357,7 @@ def step(rng, n):
     any_loop = f"`for _ in _`#{k}"
     any_stmt = rng.choice([f"`_ = _`#{k}", f"`_ += _`#{k}", any_loop,
                            f"`if _`#{rng.randrange(2)}"])
-    alloc = f"`_: _`#{rng.randrange(2)}"
+    alloc = f"`_: _`#{rng.randrange(4)}"
     tail = rng.choice(["guard", "cut", "cut_and_guard", "perfect"])
     return rng.choice([
         f"divide_loop {any_loop} {rng.choice([1, 2, 3, 4])} o{n} p{n} {tail}",
@@ -373,6 +404,14 @@ def step(rng, n):
         f"reuse_buffer {alloc} `_: _`#1",
         f"delete_buffer {alloc}",
         f"add_if {any_stmt} `N > 0`",
+        f"divide_with_recompute {any_loop} {rng.choice([1, 2, '`N / 2`'])} "
+        f"{rng.choice([1, 2, 3])} o{n} p{n}",
+        f"extend_loop {any_loop} 0 {rng.choice([8, '`N + 1`'])}",
+        f"resize_dim {alloc} 0 {rng.choice([1, 2, 3])} fold=true",
+        f"stage_window {any_stmt} `{rng.choice(['z[2:8]', 'u[0:N]', 'y[0:N, 0:4]', 'x[0:N + 1]'])}` w{n}x",
+        f"extract_subproc {any_stmt} _p{n}",
+        f"inline {rng.choice(['`_p1(_)`', '`_p2(_)`', '`_p3(_)`'])}",
+        f"unroll_buffer {alloc} 0",
         f"remove_if `if _`#{k}",
         f"rewrite_expr `if _`#{k} "
         f"{rng.choice(['`N > 4` `N >= 5`', '`N > 4` `N > 5`'])}",
