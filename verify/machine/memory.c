@@ -335,6 +335,12 @@ static bool tile_target(Warp *w, const Op *op, TileTarget *t)
         return machine_fail(w->machine, w, ALL_LANES, op, "machine",
                             "the access must have the intervals (outer "
                             "columns, rows, columns) or (rows, columns)");
+    int64_t rows;
+    if (!affine_is_const(a->dims[dims[n - 2]].len, &rows) ||
+        rows != op_attr_int(op, "rows", 0))
+        return machine_fail(w->machine, w, ALL_LANES, op, "bounds",
+                            "the access must have as many rows as are "
+                            "stored");
     t->dim[0] = n == 3 ? dims[0] : -1;
     t->dim[1] = dims[n - 2];
     t->dim[2] = dims[n - 1];
