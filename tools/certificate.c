@@ -271,6 +271,8 @@ void certificate_print(const Certificate *c, StrBuf *out)
     json_object_set_new(root, "not_run", json_not_run(c));
     json_object_set_new(root, "kernels", json_kernels(c));
     json_object_set_new(root, "sha256", json_hashes(c));
+    if (c->sizes)
+        set_text(root, "sizes", c->sizes);
     if (c->scheduled && c->scheduled->given)
         json_object_set_new(root, "schedule",
                             certificate_schedule(c->scheduled));

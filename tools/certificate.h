@@ -25,6 +25,7 @@ typedef struct Certificate {
     Ctx *ctx;
     const char *arch;               /* NULL: nothing for a target was made */
     const ToolScheduled *scheduled; /* NULL, or not given: by no schedule */
+    const char *sizes; /* that sync-check was given, "M=1,N=2"; or NULL */
     VEC(PassFinding) findings;
     VEC(CertText) texts;
     VEC(CertKernel) kernels;

@@ -1,6 +1,6 @@
 /* Validating a certificate: what it says is made again from the program and
- * compared, claim by claim. A hash of a text that is not at hand (PTX, cubin)
- * is named as not compared. */
+ * compared, claim by claim, at the sizes that it names. A hash of a text that is
+ * not at hand (PTX, cubin) is named as not compared. */
 #include "tools/check_report.h"
 
 #include "tools/certificate.h"
@@ -214,6 +214,12 @@ ToolStatus check_certificate(Ctx *ctx, Module **m, const Options *o)
     c.root = read_certificate(ctx, options_value(o, "--certificate", ""));
     if (!c.root)
         return TOOL_wrong;
+    Options with_sizes = *o;
+    const char *sizes = text_at(c.root, "sizes");
+    if (*sizes && !options_has(o, "--size")) {
+        options_give(&with_sizes, "--size", sizes);
+        c.options = &with_sizes;
+    }
     const char *level = module_level(*m);
     ToolStatus status = make_again(&c, m);
     if (status != TOOL_usage) {

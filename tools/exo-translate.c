@@ -366,12 +366,22 @@ static bool write_program(Translate *t)
     return ok;
 }
 
+/* The values of --size in one list. */
+static const char *given_sizes(const Translate *t)
+{
+    const char *text = options_nth(t->options, "--size", 0), *more;
+    for (unsigned i = 1; (more = options_nth(t->options, "--size", i)); i++)
+        text = arena_printf(t->options->arena, "%s,%s", text, more);
+    return text;
+}
+
 static bool write_certificate(Translate *t)
 {
     const char *path = options_value(t->options, "--emit-certificate", NULL);
     if (!path)
         return true;
     StrBuf s = { 0 };
+    t->cert.sizes = given_sizes(t);
     certificate_print(&t->cert, &s);
     bool ok = output_write(t->ctx, path, strbuf_text(&s), s.len);
     strbuf_free(&s);

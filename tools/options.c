@@ -197,6 +197,13 @@ static int parse_option(Options *o, int argc, char **argv, int *i)
     return -1;
 }
 
+void options_give(Options *o, const char *name, const char *value)
+{
+    const OptionRow *row = row_find(o->tool, name, strlen(name));
+    if (row)
+        VEC_PUSH(o->arena, &o->given, ((OptionGiven){ row, value }));
+}
+
 /* --help, --version, --print-options. */
 static int answer(const Options *o)
 {

@@ -58,6 +58,8 @@ const char *options_value(const Options *o, const char *name,
 int64_t options_int(const Options *o, const char *name, int64_t otherwise);
 /* The i-th value given of an option that repeats, or NULL past the last. */
 const char *options_nth(const Options *o, const char *name, unsigned i);
+/* As if the option had been given. */
+void options_give(Options *o, const char *name, const char *value);
 /* The one FILE, or NULL after saying what is wrong (exit with TOOL_usage). */
 const char *options_file(const Options *o);
 /* Says "exo-opt: text" with a hint at --help; answers TOOL_usage. */
