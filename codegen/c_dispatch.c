@@ -78,7 +78,7 @@ static const char text_types[] =
     "    const char *name;\n"
     "    @_run *run;\n"
     "    int64_t rows, columns, cluster, step;\n"
-    "    double one_wave[3], waves[4];\n"
+    "    double one_wave[4], waves[4];\n"
     "} @_kernel;\n"
     "\n"
     "typedef struct @_shape {\n"
@@ -112,7 +112,7 @@ static void print_kernels(const Dispatch *d, const DispatchEntry *e,
                     k->name, name(user, k->name), (long long)k->rows,
                     (long long)k->columns, (long long)k->cluster,
                     (long long)k->step);
-        add_numbers(out, k->one_wave, 3);
+        add_numbers(out, k->one_wave, 4);
         strbuf_add(out, ", ");
         add_numbers(out, k->waves, 4);
         strbuf_add(out, "},\n");
@@ -179,7 +179,8 @@ static const char text_cost[] =
     "                                   (double)e->bytes_out);\n"
     "    if (tiles <= slots)\n"
     "        return x->one_wave[0] + x->one_wave[1] * steps +\n"
-    "               x->one_wave[2] * megabytes;\n"
+    "               x->one_wave[2] * megabytes +\n"
+    "               x->one_wave[3] * steps * tiles / slots;\n"
     "    double rounds = (double)(int64_t)((tiles + slots - 1) / slots);\n"
     "    return x->waves[0] + rounds * (x->waves[1] + x->waves[2] * steps) +\n"
     "           x->waves[3] * megabytes;\n"

@@ -18,14 +18,16 @@
 #include "ir/support.h"
 
 /* Units: rows and columns of C that a CTA computes, CTAs of a cluster, columns
- * of K of a step. Microseconds, with megabytes (of A, B and C together):
+ * of K of a step. Microseconds, with megabytes (of A, B and C together) and the
+ * share of the multiprocessors that are occupied:
  *   tiles that run at once    one_wave[0] + [1] * steps + [2] * megabytes
+ *                                         + [3] * steps * occupied
  *   in several rounds         waves[0] + rounds * (waves[1] + [2] * steps)
  *                                      + waves[3] * megabytes */
 typedef struct DispatchKernel {
     const char *name; /* the procedure: (M, N, K, A, B, C), windows of rank 2 */
     int64_t rows, columns, cluster, step;
-    double one_wave[3], waves[4];
+    double one_wave[4], waves[4];
 } DispatchKernel;
 
 /* A shape that was timed, and the index of the kernel that was fastest. */

@@ -68,17 +68,18 @@ static int64_t number_of(Table *t, const json_t *object, const char *key)
 }
 
 static void costs_of(Table *t, const json_t *object, const char *key,
-                     double *out, size_t n)
+                     double *out)
 {
+    enum { N = 4 };
     const json_t *list = json_object_get(object, key);
-    bool ok = json_is_array(list) && json_array_size(list) == n;
-    for (size_t i = 0; ok && i < n; i++) {
+    bool ok = json_is_array(list) && json_array_size(list) == N;
+    for (size_t i = 0; ok && i < N; i++) {
         const json_t *v = json_array_get(list, i);
         out[i] = json_number_value(v);
         ok = json_is_number(v) && out[i] >= 0 && out[i] < 1e12;
     }
     if (!ok)
-        fault(t, key, n == 3 ? "three numbers from 0" : "four numbers from 0");
+        fault(t, key, "four numbers from 0");
 }
 
 static void note_file(Table *t, const char *file)
@@ -98,8 +99,8 @@ static DispatchKernel read_kernel(Table *t, const json_t *k)
                            .columns = number_of(t, k, "columns"),
                            .cluster = number_of(t, k, "cluster"),
                            .step = number_of(t, k, "step") };
-    costs_of(t, k, "one_wave", out.one_wave, 3);
-    costs_of(t, k, "waves", out.waves, 4);
+    costs_of(t, k, "one_wave", out.one_wave);
+    costs_of(t, k, "waves", out.waves);
     if (out.cluster > t->d.multiprocessors)
         fault(t, "cluster", "no more CTAs than there are multiprocessors");
     note_file(t, text_of(t, k, "file"));

@@ -10,6 +10,7 @@ the benchmark's tables and on shapes drawn from a seed, the L2 cache flushed
 before each run. What is written, keyed by device, type, layout and shape class:
 
     one_wave   tiles that run at once:       us = a + b * steps + c * megabytes
+                                                  + d * steps * occupied
     waves      tiles in several rounds:      us = a + rounds * (b + c * steps)
                                                   + d * megabytes
 
@@ -89,10 +90,11 @@ class Kernel:
         if self.function(*args, ctypes.c_void_p(stream)) != 0:
             raise RuntimeError(f"{self.name}: {self.message().decode()}")
 
-    def rounds(self, shape, multiprocessors):
+    def occupied(self, shape, multiprocessors):
+        """Tiles over those that run at once."""
         tiles = (math.ceil(shape[0] / (self.rows * self.cluster)) *
                  math.ceil(shape[1] / self.columns))
-        return math.ceil(tiles / (multiprocessors // self.cluster))
+        return tiles / (multiprocessors // self.cluster)
 
     def steps(self, shape):
         return math.ceil(shape[2] / self.step)
@@ -182,18 +184,19 @@ def costs(torch, kernel, timed, multiprocessors):
     for shape, times in timed:
         m, n, k = shape
         megabytes = ((m + n) * k * size + m * n * out) / 1e6
-        rounds = kernel.rounds(shape, multiprocessors)
         steps = kernel.steps(shape)
+        occupied = kernel.occupied(shape, multiprocessors)
+        rounds = math.ceil(occupied)
         if rounds == 1:
-            one[0].append([1, steps, megabytes])
+            one[0].append([1, steps, megabytes, steps * occupied])
             one[1].append(times[kernel.name])
         else:
             several[0].append([1, rounds, rounds * steps, megabytes])
             several[1].append(times[kernel.name])
-    first = fit(torch, *one) or [0, 0, 0]
+    first = fit(torch, *one) or [0, 0, 0, 0]
     return {"one_wave": first,
             "waves": fit(torch, *several) if len(several[1]) > 4
-            else [0, first[0], first[1], first[2]]}
+            else [0, first[0], first[1] + first[3], first[2]]}
 
 
 def tune_type(torch, kind, kernels, args, multiprocessors):

@@ -35,9 +35,9 @@ TABLE = {
     "entries": [{
         "type": "bf16", "layout": "tn",
         "kernels": [
-            kernel("bf16_128x256_c2", 128, 256, 2, [7, 0.55, 0.1],
+            kernel("bf16_128x256_c2", 128, 256, 2, [7, 0.55, 0.1, 0.05],
                    [5, 1.4, 0.68, 0]),
-            kernel("bf16_64x64", 64, 64, 1, [5, 0.1, 0.3],
+            kernel("bf16_64x64", 64, 64, 1, [5, 0.1, 0.3, 0.02],
                    [4.5, 0.4, 0.18, 0.03])],
         "shapes": [{"M": 64, "N": 64, "K": 64,
                     "kernel": "gemm_bf16_128x256_c2"}]}],
@@ -54,8 +54,9 @@ def cost(k, m, n, steps_of):
     steps = parts(steps_of, k["step"])
     megabytes = 1e-6 * 2 * ((m + n) * steps_of + m * n)
     if tiles <= slots:
-        a, b, c = k["one_wave"]
-        return a + b * steps + c * megabytes
+        a, b, c, d = k["one_wave"]
+        return (a + b * steps + c * megabytes +
+                d * steps * tiles / slots)
     a, b, c, d = k["waves"]
     return a + parts(tiles, slots) * (b + c * steps) + d * megabytes
 
@@ -135,8 +136,8 @@ def check_refusals(run):
          "rows: expected an integer"),
         (changed(lambda t, e: e["kernels"][0].update(waves=[1, 2, 3])),
          "waves: expected four numbers"),
-        (changed(lambda t, e: e["kernels"][0].update(one_wave=[1, 2, -3])),
-         "one_wave: expected three numbers"),
+        (changed(lambda t, e: e["kernels"][0].update(one_wave=[1, 2, -3, 0])),
+         "one_wave: expected four numbers"),
         (changed(lambda t, e: e["kernels"][0].update(kernel="gemm_none")),
          "expected a kernel of the same entry"),
         (changed(lambda t, e: (e["kernels"][1].update(kernel="gemm_none"))),
