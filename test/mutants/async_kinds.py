@@ -3,6 +3,7 @@ the edit, the expected codes, where it is wrong. A kind is applied to each base
 in whose text it finds a place; where bases are left out, the mutant means the
 same there, which a row with `never` says."""
 import re
+import sys
 
 import value_kinds
 from edits import all_of, drop, move, mutant, replace, twice
@@ -54,6 +55,12 @@ def both_roles(pattern, old, new):
     return edit
 
 
+def flipped(depth):
+    """Rings of that depth begin one turn further."""
+    return replace(rf"ring\.init .*ring<{depth}>",
+                   r"position = 0(.*ring<(\d)>)", r"position = \2\1")
+
+
 def less(n):
     return n - 1
 
@@ -84,9 +91,12 @@ KINDS = [
     Kind("inner-index", "position from the inner index, both roles",
          both_roles(LOOP, r"(%ring_\d+ = )%ring_\d+", r"\1%ring"), ANY,
          off_period, but=["split_k"]),
-    Kind("initial-parity", "initial parity flipped",
-         replace(r"ring\.init .*ring<[2-9]>", r"position = 0(.*ring<(\d)>)",
-             r"position = \2\1"), ANY, late),
+    Kind("initial-parity", "initial parity flipped", flipped(r"[2-9]"), ANY,
+         late, but=["ping_pong"]),
+    Kind("initial-parity", "initial parity flipped, of tiles", flipped(r"3"),
+         ANY, late, only=["ping_pong"]),
+    Kind("initial-parity", "the other begins to take turns", flipped(r"2"), "",
+         never, only=["ping_pong"]),
     Kind("", "initial slot shifted",
          replace(r"ring\.init .*ring<[2-9]>", "position = 0", "position = 1"),
          ANY, late),
@@ -97,7 +107,13 @@ KINDS = [
          replace(r"ring\.advance %ring_\d+, 1 origin", ", 1 origin",
              ", 2 origin"), ANY, late),
     Kind("", "parity of the wait for a free slot",
-         replace(FREE, r", -[234]\)", ")"), ANY, late),
+         replace(FREE, r", -[234]\)", ")"), ANY, late, but=["ping_pong"]),
+    Kind("", "parity of the wait for a free slot, of tiles",
+         replace(r"mbarrier\.wait %empty", r", -[234]\)", ")"), ANY, late,
+         only=["ping_pong"]),
+    Kind("", "the other takes turns first",
+         replace(r"mbarrier\.wait %c_free", r", -[234]\)", ")"), "", never,
+         only=["ping_pong"]),
     Kind("", "wait for another slot",
          replace(r"mbarrier\.wait %", r"ring\((%ring_\d+)\)", r"ring(\1, -1)"),
          ANY, late),
@@ -134,7 +150,10 @@ KINDS = [
          drop(r"fence\.mbarrier_init|^    async\.fence\.proxy$"), "", never),
     Kind("", "fences of the initialisation dropped",
          drop_pair(r"fence\.mbarrier_init", r"fence\.proxy", False),
-         "B-LIFE CL-ENTRY"),
+         "B-LIFE CL-ENTRY", but=["sm80_ring"]),
+    Kind("", "fences of the initialisation dropped, of barriers of threads",
+         drop_pair(r"fence\.mbarrier_init", r"fence\.proxy", False), "",
+         never, only=["sm80_ring"]),
     Kind("", "mbarriers share bytes",
          both_roles(r"%full = async\.mbarrier\.alloc", r"offset = \d+",
              "offset = 0"), "B-LIFE"),
@@ -255,7 +274,8 @@ KINDS = [
          both_roles(r"%b_s = mem\.alloc", r"offset = \d+", "offset = 0"),
          "M-LIVE " + DATA),
     Kind("", "shared memory one buffer short",
-         number(r"^async\.kernel", "smem_bytes", lambda n: n - 16), "M-BASE"),
+         number(r"^async\.kernel", "smem_bytes", lambda n: n - 16),
+         "M-BASE wellformed"),
     Kind("", "more registers than there are",
          number(r"setmaxnreg.*inc", "count", lambda n: n + 8), "R-POOL"),
     Kind("swizzle-base", "tile 128 bytes further",
@@ -290,6 +310,8 @@ class Level:
         if base.lowered is None:
             done = self.tools.run("exo-opt", base.path,
                                   "--pass-pipeline=lower-par-to-async")
+            if done.returncode:
+                sys.exit(f"{base.path} is not lowered: {done.stderr}")
             base.lowered = Lowered(base, done.stdout)
         return kind.edit(base.lowered)
 

@@ -282,16 +282,16 @@ def main():
         def attempt(numbered):
             number, mutant = numbered
             try_mutant(mutant, level, tools, chosen, folder, number)
+            for what, text in mutant.faults:
+                print(f"{what}: {mutant.kind.name}, {mutant.base.name} "
+                      f"{mutant.place}: {text}", flush=True)
 
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
             list(pool.map(attempt, enumerate(mutants)))
-    for m in mutants:
-        for what, text in m.faults:
-            print(f"{what}: {m.kind.name}, {m.base.name} {m.place}: {text}")
     print_table(mutants)
-    failed = sum(1 for m in mutants if m.faults)
+    failed = sum(1 for m in mutants if m.faults) + (not mutants)
     print(f"seed {options.seed}")
-    print(f"{len(mutants) - failed} passed, {failed} failed, 0 skipped")
+    print(f"{max(len(mutants) - failed, 0)} passed, {failed} failed, 0 skipped")
     return 1 if failed else 0
 
 
