@@ -103,7 +103,7 @@ static bool divide_guard(Divide *d)
 {
     Sched *s = d->s;
     ExprCtx *x = s->m->exprs;
-    const Affine *n = hi_of(d->loop), *whole;
+    const Affine *n = hi_of(d->loop), *whole = NULL;
     Facts *f = prove_facts_at(s->arena, s->m, d->loop);
     bool exact = prove_divisible(s->prover, f, n, d->q).answer == PROVE_yes;
     const Affine *up =
