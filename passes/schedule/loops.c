@@ -85,8 +85,10 @@ static bool divide_main(Divide *d, const Affine *n, Op **inner,
     ExprCtx *x = s->m->exprs;
     VarId vo = fresh(s, d->outer), vi;
     const Affine *zero = affine_const(x, 0);
-    if (!n)
-        return sched_fail(s, d->loc, "the number of trips passes 64 bits");
+    if (!n) {
+        sched_fail(s, d->loc, "the number of trips passes 64 bits");
+        return false;
+    }
     const Affine *width = d->width ? d->width : affine_const(x, d->q);
     var_set_bounds(x, vo, zero, n);
     *inner = sched_loop(s, d->loop, d->inner, zero, width, &vi);
@@ -103,7 +105,7 @@ static bool divide_guard(Divide *d)
 {
     Sched *s = d->s;
     ExprCtx *x = s->m->exprs;
-    const Affine *n = hi_of(d->loop), *whole = NULL;
+    const Affine *n = hi_of(d->loop), *whole;
     Facts *f = prove_facts_at(s->arena, s->m, d->loop);
     bool exact = prove_divisible(s->prover, f, n, d->q).answer == PROVE_yes;
     const Affine *up =
