@@ -9,8 +9,8 @@ source=${EXO_SOURCE:-$(dirname "$0")/../..}
 bin=${EXO_BIN:-build/bin}
 tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT
-sample=--sample=50
-[ "${EXO_LONG:-}" = 1 ] && sample=
+sample=--sample=50 many=6
+[ "${EXO_LONG:-}" = 1 ] && sample= many=600
 passed=0 failed=0
 
 mutants() {
@@ -32,6 +32,7 @@ for level in par async; do
     [ $level = async ] && some=--sizes=4 || some=
     mutants $level ${sample:-$some}
     [ -n "$sample" ] || mutants $level --kernels
+    mutants $level --seeds=200 --sizes=1 --sample=$many
 done
 printf '%s passed, %s failed, 0 skipped\n' "$passed" "$failed"
 [ "$failed" = 0 ]

@@ -6,7 +6,8 @@ import re
 import sys
 
 import value_kinds
-from edits import all_of, drop, move, mutant, replace, twice
+from edits import (all_of, drop, move, mutant, replace, twice,
+                   unchanged)
 from kinds import (Kind, from_one, late, late_from_two,
                    late_off_period, never, number, off_period, past_depth)
 
@@ -77,6 +78,7 @@ CTA_SYNC = r"^    +async\.barrier\.cta\.sync"
 LOOP = r"ctl\.for %k .*iter"
 
 KINDS = [
+    Kind("", "no fault", unchanged, "", never),
     # ---- positions of rings -------------------------------------------------
     Kind("reset-per-task", "ring counter reset per task",
          lambda base: replace(r"ring\.advance (?!.*origin)", r"(%\w+), .*$",

@@ -116,6 +116,7 @@ KERNELS = [
          like="gemv"),
     Base("saxpy", 1, lambda trips, tasks: f"N={256 * tasks}", 1, like="saxpy"),
 ]
+ALL = [base.like for base in BASES + KERNELS]
 COOP = ["coop_1x1", "coop_2x1", "coop_1x2", "coop_2x2"]
 RINGS = COOP + ["ping_pong", "split_k", "staged", "cluster_staged", "separate",
                 "register_a"]

@@ -13,6 +13,11 @@ def mutant(base, at, what, lines):
     return [(f"line {at + 1}: {what}", "\n".join(lines))]
 
 
+def unchanged(base):
+    """The program itself."""
+    return [("as it is", "\n".join(base.lines))]
+
+
 def replace(pattern, old, new, count=0):
     """On each line found, one mutant: old becomes new."""
 

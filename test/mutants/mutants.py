@@ -4,13 +4,16 @@ be refused with the class of the fault, those that mean the same accepted, and
 whatever the machine model shows wrong must have been refused at that size.
 
 usage: mutants.py par|async [--kernels] [--places] [--bin=DIR] [--seed=N]
-                  [--sample=N] [--sizes=N] [--only=TEXT] [--base=TEXT]
+                  [--sample=N] [--sizes=N] [--seeds=N] [--only=TEXT]
+                  [--base=TEXT]
 
 Bases are those with the smallest tiles, or with --kernels the kernels that
 ship. A mutant is checked at the sizes that the checks derive and at those of
 its base, and run; of a kernel at the derived ones, and run where it is
 accepted. --sample takes that many mutants, by the seed; --sizes so many of each
 base's sizes, beside the derived ones (2 with --sample); otherwise all are run.
+--seeds: of the machine model's schedules (5); with more, refused mutants are
+run too, and the share that a schedule shows wrong is printed.
 --only and --base take the kinds, or those of a fault, and the bases, whose name
 has the text. Prints a line for each fault of the checks, a table by kind, and
 the counts. Returns 1 when a mutant was missed, refused where it is right, or
@@ -37,15 +40,17 @@ from bases import BASES, KERNELS
 from kinds import ragged
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
-LIMIT = 120
+LIMIT = 300
+SEEDS = 5
 LEVELS = {"par": par_kinds, "async": async_kinds}
 
 
 class Tools:
-    """Runs exo-check and exo-run from a folder."""
+    """Runs exo-check and exo-run from a folder; the latter with some seeds."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, seeds):
         self.folder = folder
+        self.seeds = seeds
 
     def run(self, tool, *arguments):
         try:
@@ -54,6 +59,9 @@ class Tools:
                 capture_output=True, text=True, timeout=LIMIT, check=False)
         except subprocess.TimeoutExpired:
             return subprocess.CompletedProcess([], -1, "", "timeout")
+
+    def many(self):
+        return self.seeds > SEEDS
 
     def check(self, *arguments):
         """(verdict, codes): proved, refuted, or what went wrong."""
@@ -73,8 +81,8 @@ class Tools:
     def machine_is_right(self, path, sizes, base):
         """True, False, or None where the machine does not run it. A lowered
         text is held against the outputs of its base."""
-        arguments = ["--size=" + sizes, "--level=async", "--seeds=5",
-                     "--clusters=1"]
+        arguments = ["--size=" + sizes, "--level=async",
+                     f"--seeds={self.seeds}", "--clusters=1"]
         if path.endswith(".exo"):
             arguments.append("--check")
         done = self.run("exo-run", path, *arguments)
@@ -101,6 +109,7 @@ class Mutant:
         self.kind, self.base, self.place, self.text = kind, base, place, text
         self.faults = []
         self.refused = False
+        self.ran = False
         self.shown = False
 
     def fault(self, what, text):
@@ -136,8 +145,9 @@ def at_some(kind, wrong):
 
 def try_mutant(mutant, level, tools, chosen, folder, number):
     """Checks and runs one. What was accepted is run, to find what was missed;
-    refused mutants of the source too, to see how many can be shown. The sizes
-    of a kernel are large: the first with three tasks alone."""
+    refused mutants of the source too, and with many seeds all, to see how many
+    can be shown. The sizes of a kernel are large: the first with three tasks
+    alone."""
     kind, base = mutant.kind, mutant.base
     path = os.path.join(folder, f"{number}.{level.ending}")
     with open(path, "w", encoding="utf-8") as file:
@@ -160,9 +170,10 @@ def try_mutant(mutant, level, tools, chosen, folder, number):
             verdict, codes = tools.check(*level.arguments(base, path),
                                          "--size=" + sizes[i][2])
             judge(mutant, verdict, codes, wrong[i], sizes[i][2])
-        if verdict != "proved" and level.ending == "eir":
+        if verdict != "proved" and level.ending == "eir" and not tools.many():
             continue
         right = tools.machine_is_right(path, sizes[i][2], base)
+        mutant.ran |= right is not None
         if right is False:
             mutant.shown = True
             if verdict == "proved":
@@ -221,7 +232,7 @@ def count_places(level, table, bases, mutants):
     return expected, missing
 
 
-def print_table(mutants):
+def print_table(mutants, seeds):
     rows = collections.OrderedDict()
     for m in mutants:
         row = rows.setdefault(m.kind.name, collections.Counter())
@@ -238,6 +249,11 @@ def print_table(mutants):
     total = sum(rows.values(), collections.Counter())
     print(", ".join(f"{total[c]} {c}" for c in columns[1:-1])
           + f"; {total['shown']} shown wrong by the machine")
+    for what, refused in (("accepted", False), ("refused", True)):
+        ran = [m for m in mutants if m.ran and m.refused == refused]
+        wrong = sum(m.shown for m in ran)
+        print(f"run with {seeds} seeds: {len(ran)} {what}, of these wrong "
+              f"{wrong}" + (f" ({100 * wrong // len(ran)} %)" if ran else ""))
 
 
 def main():
@@ -247,12 +263,13 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--sample", type=int)
     parser.add_argument("--sizes", type=int)
+    parser.add_argument("--seeds", type=int, default=SEEDS)
     parser.add_argument("--only", default="")
     parser.add_argument("--base", default="")
     parser.add_argument("--kernels", action="store_true")
     parser.add_argument("--places", action="store_true")
     options = parser.parse_args()
-    tools = Tools(options.bin)
+    tools = Tools(options.bin, options.seeds)
     level = LEVELS[options.level].Level(tools)
     rng = random.Random(options.seed)
     bases = [base for base in (KERNELS if options.kernels else BASES)
@@ -288,7 +305,7 @@ def main():
 
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
             list(pool.map(attempt, enumerate(mutants)))
-    print_table(mutants)
+    print_table(mutants, options.seeds)
     failed = sum(1 for m in mutants if m.faults) + (not mutants)
     print(f"seed {options.seed}")
     print(f"{max(len(mutants) - failed, 0)} passed, {failed} failed, 0 skipped")

@@ -3,9 +3,10 @@ of, the name, the bases, the edit, the codes of verify/hazards.def of which one
 is expected, and where a mutant is wrong: at all sizes unless a rule says from
 which trip count on. At the other sizes it means the same as its base, and
 refusing it there is over-strict."""
-from bases import COOP, RINGS
+from bases import ALL, COOP, RINGS
 from faults import GROUPS
-from edits import drop, move, replace, swap_lines, swap_words, under
+from edits import (drop, move, replace, swap_lines, swap_words, unchanged,
+                   under)
 from kinds import always, past_depth, from_one, from_two, never, only_one
 
 
@@ -27,6 +28,7 @@ WG_RELEASE = r"Arrive.* >> empty.*k \+"
 CP_RELEASE = r"Arrive.* >> (empty|free)\["
 
 KINDS = [
+    Kind("", "no fault", ALL, unchanged, "", never),
     # ---- awaits of the data -------------------------------------------------
     Kind("await-dropped", "await of the data dropped", RINGS,
          drop(r"Await\((full|c_ready)"), "barrier"),
