@@ -5,13 +5,13 @@
 
 body/machine: the checks prove the program, and the machine model, which runs
 the lowered program, ends with what the bodies compute. ptxas: ptxas takes its
-PTX, where there is one. gpu: it ran on a GPU and ended with the same. The
+PTX, where there is one. gpu: it ran on the GPU and ended with the same. The
 cases are made by the files in instructions/; each names the entries that it
 is there for, and an entry of lib/ without a case is a failure.
 
-Without options a sample; with --all, or EXO_LONG set, every case. --gpu writes
-each case with its PTX to FOLDER, with a script that runs them on another
-machine, where only exo-run is needed (no LLVM, no Z3):
+Without options a sample; with --all, or EXO_LONG set, every case. Where this
+machine has no GPU, --gpu writes each case with its PTX to FOLDER, with a script
+that runs them on another, where only exo-run is needed (no LLVM, no Z3):
 
     EXO_RUN=build/bin/exo-run sh FOLDER/run.sh [JOBS]
 
@@ -36,6 +36,7 @@ import tiles  # noqa: E402
 
 SAMPLE = 40  # one case in so many, in a short run
 COLUMNS = ("body/machine", "ptxas", "gpu")
+MISSING = 4  # exit status of the tools
 
 RUN_SH = """\
 #!/bin/sh
@@ -105,16 +106,20 @@ class Result:
         self.output = ""
 
     def step(self, column, *command):
-        """One command of a column; False when that fails."""
+        """One command of a column; False when that fails. What lacks a part of
+        this machine, as a GPU, leaves no mark."""
         status, output = run(*command)
+        if status == MISSING:
+            return False
         self.marks[column] = "FAIL" if status else "pass"
         if status:
             self.output += f"{' '.join(command)}: status {status}\n{output}"
         return status == 0
 
 
-def try_case(case, folder, ptxas):
-    """The case's marks; its program and PTX stay in the folder."""
+def try_case(case, folder, ptxas, here):
+    """The case's marks; its program and PTX stay in the folder. here: run it on
+    this machine's GPU, where there is one."""
     result = Result(case)
     base = os.path.join(folder, case.name)
     sizes = ["--size", case.sizes] if case.sizes else []
@@ -123,16 +128,16 @@ def try_case(case, folder, ptxas):
     if result.step("body/machine", tool("exo-check"), base + ".exo", *sizes):
         result.step("body/machine", tool("exo-run"), base + ".exo", *sizes,
                     "--level=async", "--check")
-    status, output = run(tool("exo-translate"), base + ".exo", "--to=ptx", "-o",
-                         base + ".ptx")
-    if status == 4:
+    if not result.step("ptxas", tool("exo-translate"), base + ".exo",
+                       "--to=ptx", "-o", base + ".ptx"):
         return result
-    if status:
-        result.marks["ptxas"] = "FAIL"
-        result.output += output
-    elif ptxas:
+    result.marks["ptxas"] = "-"
+    if ptxas:
         result.step("ptxas", ptxas, "-arch=sm_90a", base + ".ptx", "-o",
                     "/dev/null")
+    if here:
+        result.step("gpu", tool("exo-run"), base + ".exo", *sizes,
+                    "--level=gpu", f"--ptx={base}.ptx", "--check")
     return result
 
 
@@ -212,12 +217,13 @@ def main():
         os.makedirs(folder, exist_ok=True)
         with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
             results = list(pool.map(
-                lambda c: try_case(c, folder, ptxas), chosen))
+                lambda c: try_case(c, folder, ptxas, "gpu" not in given),
+                chosen))
         if "gpu" in given:
             write_gpu(folder, results)
     marks = read_results(given["read"]) if "read" in given else {}
     for r in results:
-        r.marks["gpu"] = marks.get(r.case.name, "-")
+        r.marks["gpu"] = marks.get(r.case.name, r.marks["gpu"])
     if "all" in given or "read" in given:
         print_table(results)
     failed = [r for r in results if "FAIL" in r.marks.values()]
@@ -228,7 +234,11 @@ def main():
     for name in unknown:
         print(f"FAIL: a case for {name}, which is no instruction")
     bad = len(failed) + len(lost) + len(unknown)
-    print(f"{len(results) - len(failed)} passed, {bad} failed, 0 skipped")
+    absent = [c for c in COLUMNS if all(r.marks[c] == "-" for r in results)]
+    for column in absent:
+        print(f"skipped: instructions, {column}: not on this machine")
+    print(f"{len(results) - len(failed)} passed, {bad} failed, "
+          f"{len(absent)} skipped")
     return 1 if bad else 0
 
 
