@@ -2,7 +2,7 @@
  *
  * What stands in an entry's text is what the page says: its lines are taken as
  * they are, one clause after the other, and only sorted into tables. A family
- * is one entry. Summaries first: name, unit, timeline, and how it is lowered. */
+ * is one entry. Summaries first: name, unit, timeline, how it is lowered. */
 #include "ir/lib_entry.h"
 
 #include <string.h>

@@ -2,8 +2,8 @@
  * and to memory, and memory to memory.
  *
  * Each register of a tile is one load or store, whose index is an expression
- * of the lane. Of an element that several lanes have, the first one stores. In a
- * copy between memories the lanes take neighbours. */
+ * of the lane. Of an element that several lanes have, the first one stores. In
+ * a copy between memories the lanes take neighbours. */
 #include "passes/lower/tile.h"
 
 enum { MAX_INTERVALS = 3 };
