@@ -47,6 +47,7 @@ typedef struct Mem {
     unsigned swizzle;   /* bytes of span: 0, 32, 64, 128 (design: section 9) */
     unsigned packed;    /* so many trailing dimensions are opaque to windows */
     const int64_t *packed_shape; /* their extents, or NULL: any */
+    unsigned fills;     /* bits that the packed part has; 0: any number */
     /* Register tiles: element (index of the packed dims) -> thread of the
      * native unit, and slot among the thread's `n_slots` registers. Variables
      * 1 .. packed of map_exprs stand for the indices. NULL: not a tile. */

@@ -221,6 +221,8 @@ static bool take_clause(Build *b, const AstClause *c, Mem *mem)
     }
     if (strcmp(key, "packed") == 0)
         return take_packed(b, c, mem);
+    if (strcmp(key, "fills") == 0)
+        return take_unsigned(b, c, &mem->fills);
     if (strcmp(key, "map") == 0)
         return take_map(b, c, mem);
     if (strcmp(key, "copies") == 0)

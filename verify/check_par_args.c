@@ -101,6 +101,23 @@ static void check_trailing(ParCheck *c, const Op *op, const Instr *in)
                  par_text_mem(c->m, found), par_text_value(o->u.access->base));
 }
 
+/* ---- timelines ------------------------------------------------------------ */
+
+/* An instruction on a timeline by which its memory cannot be accessed. */
+static void check_timeline(ParCheck *c, const Op *op, const Instr *in,
+                           const InstrParam *p, const Access *a)
+{
+    const Mem *mem = pc_mem(c, a->base);
+    uint32_t initial, extended;
+    if (!mem || !mem->qual_family ||
+        qual_family_lookup(mem->qual_family, in->timeline, &initial, &extended))
+        return;
+    pc_error(c, op, "permission",
+             "argument %s of %s: no qual-tl for %s of %s given instr-tl %s",
+             p->name, in->name, par_text_mem(c->m, mem->ref),
+             par_text_value(a->base), in->timeline);
+}
+
 /* ---- the walk ----------------------------------------------------------- */
 
 static void check_instr(ParCheck *c, const Op *op)
@@ -116,6 +133,7 @@ static void check_instr(ParCheck *c, const Op *op)
         check_memory(c, op, in->name, p->name, p->mem,
                      op->operands[i].u.access);
         check_packed(c, op, in, p, op->operands[i].u.access);
+        check_timeline(c, op, in, p, op->operands[i].u.access);
     }
     check_trailing(c, op, in);
 }

@@ -63,6 +63,31 @@ static void check_packed(ParCheck *c, const Op *op, const Value *v,
     }
 }
 
+/* The packed part is as large as the memory says. */
+static void check_fills(ParCheck *c, const Op *op, const Value *v,
+                        const Mem *mem)
+{
+    int64_t one = 8 * scalar_type_bytes(v->type->elem), bits = one, n;
+    if (!mem->fills || v->type->rank < mem->packed || mem->fills % one)
+        return;
+    unsigned first = v->type->rank - mem->packed;
+    for (unsigned i = first; i < v->type->rank; i++) {
+        if (!is_const_dim(v, i, &n) || n < 1)
+            return;
+        bits = n > mem->fills ? INT32_MAX : bits * n;
+    }
+    if (bits == mem->fills)
+        return;
+    Diag *d = pc_error(c, op, "memory",
+                       "%s: packed tensor shape not supported by %s: %s of %s "
+                       "do not fill %u bits",
+                       par_text_value(v), par_text_mem(c->m, mem->ref),
+                       par_text_shape(c->m, v, first),
+                       scalar_type_name(v->type->elem), mem->fills);
+    diag_fix(c->ctx, d, "let the last dimension be %lld",
+             (long long)(mem->fills / one));
+}
+
 static void check_elem(ParCheck *c, const Op *op, const Value *v,
                        const Mem *mem)
 {
@@ -245,6 +270,7 @@ static bool check_alloc(Op *op, void *user)
         return true;
     }
     check_packed(c, op, v, mem);
+    check_fills(c, op, v, mem);
     check_elem(c, op, v, mem);
     if (pc_on_device(op))
         check_device_alloc(c, op, mem);
