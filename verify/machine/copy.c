@@ -14,6 +14,22 @@
 
 /* ---- effects ------------------------------------------------------------- */
 
+/* A cp.async is one of its warp's until it is over. */
+static void cp_enter(Effect *e)
+{
+    Warp *w = e->warp;
+    e->older = w->cp_last;
+    *(w->cp_last ? &w->cp_last->younger : &w->cp_first) = e;
+    w->cp_last = e;
+}
+
+static void cp_leave(Effect *e)
+{
+    Warp *w = e->warp;
+    *(e->older ? &e->older->younger : &w->cp_first) = e->younger;
+    *(e->younger ? &e->younger->older : &w->cp_last) = e->older;
+}
+
 Effect *effect_new(Machine *mc, EffectKind kind, Warp *w, const Op *op,
                    uint32_t lanes)
 {
@@ -36,6 +52,8 @@ Effect *effect_new(Machine *mc, EffectKind kind, Warp *w, const Op *op,
     e->place = mc->effects.len;
     EffectRef ref = { e };
     VEC_PUSH(mc->arena, &mc->effects, ref);
+    if (kind == EFFECT_cp_async)
+        cp_enter(e);
     MachineEvent ev = { .kind = MEV_issue,
                         .op = op,
                         .effect = e->number,
@@ -63,6 +81,8 @@ void effect_finish(Machine *mc, Effect *e)
     Effect *last = mc->effects.data[--mc->effects.len].effect;
     mc->effects.data[e->place].effect = last;
     last->place = e->place;
+    if (e->kind == EFFECT_cp_async)
+        cp_leave(e);
     lane_calls_free(e);
     free(e->iterators);
     free(e->data);
@@ -84,13 +104,10 @@ bool check_proxy(Machine *mc, const Warp *w, uint32_t lanes, const Op *op,
 
 static bool earlier_cp(const Effect *e)
 {
-    const Machine *mc = e->warp->machine;
-    for (size_t i = 0; i < mc->effects.len; i++) {
-        const Effect *o = mc->effects.data[i].effect;
-        if (o->kind == EFFECT_cp_async && o->warp == e->warp &&
-            (o->lanes & e->lanes) && o->number < e->number)
+    for (const Effect *o = e->warp->cp_first; o && o->number < e->number;
+         o = o->younger)
+        if (o->lanes & e->lanes)
             return true;
-    }
     return false;
 }
 

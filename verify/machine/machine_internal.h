@@ -166,6 +166,7 @@ struct Warp {
     int64_t mma_retired; /* groups below it are known complete */
     int64_t mma_issued;  /* instructions, to compare a warpgroup's warps */
     Effect *mma_first, *mma_last;
+    Effect *cp_first, *cp_last; /* cp.async that are not over, oldest first */
     bool mma_unfenced; /* registers of an accumulator were touched since the
                           last wgmma.fence, or there was none */
     bool cluster_arrived;
@@ -242,6 +243,7 @@ struct Effect {
     /* cp.async */
     const Instr *instr;
     struct LaneCall *calls; /* by lane */
+    Effect *older, *younger; /* of the warp's */
     /* mma */
     Frag *d_in, *d_out;
     MmaOperand a, b;
