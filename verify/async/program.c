@@ -30,17 +30,15 @@ static void grow(Arena *arena, KeyTable *t)
         }
 }
 
-bool key_table_add(Arena *arena, KeyTable *t, uint64_t key, uint32_t at)
+uint32_t *key_table_at(Arena *arena, KeyTable *t, uint64_t key, bool *fresh)
 {
     if (2 * t->n >= t->cap)
         grow(arena, t);
     size_t s = slot_of(t, key);
-    if (t->keys[s])
-        return false;
+    *fresh = !t->keys[s];
+    t->n += *fresh;
     t->keys[s] = key;
-    t->at[s] = at;
-    t->n++;
-    return true;
+    return &t->at[s];
 }
 
 uint64_t program_key(uint64_t launch, uint32_t sid, const int64_t *iters,
@@ -293,8 +291,12 @@ static void add_instance(Program *p, Interp *in, Scope *at, const Stmt *s)
                         is_global(p, a->access->base));
     }
     uint64_t key = program_key(p->launch, x.sid, x.iters, x.n);
-    if (key_table_add(p->arena, &p->known, key, (uint32_t)p->instances.len))
-        VEC_PUSH(p->arena, &p->instances, x);
+    bool fresh;
+    uint32_t *at_key = key_table_at(p->arena, &p->known, key, &fresh);
+    if (!fresh)
+        return;
+    *at_key = (uint32_t)p->instances.len;
+    VEC_PUSH(p->arena, &p->instances, x);
 }
 
 static void watch(void *user, Interp *in, Scope *at, const Op *op)

@@ -23,8 +23,9 @@ typedef struct KeyTable {
     size_t n, cap;
 } KeyTable;
 
-/* False when the key is there already. */
-bool key_table_add(Arena *arena, KeyTable *t, uint64_t key, uint32_t at);
+/* The number of the key, which is 0 and *fresh when it was not there. Valid
+ * until the next call. */
+uint32_t *key_table_at(Arena *arena, KeyTable *t, uint64_t key, bool *fresh);
 
 /* A thread loop around a statement. */
 typedef struct ThreadIter {

@@ -110,8 +110,19 @@ static bool carries_out(const Op *op)
     }
 }
 
-/* The instance that a lane executes op for, or NO_INSTANCE. */
-static uint32_t take(Refine *r, const MachineEvent *e, unsigned lane,
+static bool allows_all(Refine *r, const MachineEvent *e, uint32_t lanes,
+                       const int64_t *iters, unsigned n)
+{
+    int64_t first = e->agent.cta * r->block_dim + LANES * e->agent.warp;
+    for (unsigned l = 0; l < LANES; l++)
+        if (lanes >> l & 1 && !program_allows(&r->program, e->op->origin.sid,
+                                              first + l, iters, n))
+            return false;
+    return true;
+}
+
+/* The instance that these lanes execute op for, or NO_INSTANCE. */
+static uint32_t take(Refine *r, const MachineEvent *e, uint32_t lanes,
                      const int64_t *iters, unsigned n)
 {
     Program *p = &r->program;
@@ -119,6 +130,7 @@ static uint32_t take(Refine *r, const MachineEvent *e, unsigned lane,
     uint64_t key = program_key(r->launch - 1, sid, iters, n);
     uint32_t at = program_instance(p, key);
     const Op *stmt = p->stmts[sid].op;
+    bool fresh;
     if (at == NO_INSTANCE) {
         fault_cover(r, e->op->loc, "is executed, but the program has none",
                     stmt, iters, n);
@@ -127,17 +139,19 @@ static uint32_t take(Refine *r, const MachineEvent *e, unsigned lane,
     Instance *x = &p->instances.data[at];
     x->done = true;
     x->by = e->op;
-    int64_t thread = e->agent.cta * r->block_dim + 32 * e->agent.warp + lane;
-    if (!program_allows(p, sid, thread, iters, n))
+    if (!allows_all(r, e, lanes, iters, n))
         fault_cover(r, e->op->loc,
                     "is executed by a thread that the loops over threads "
                     "around it do not give it to",
                     stmt, iters, n);
     uint64_t again = hash_u64(key, (uint64_t)(uintptr_t)e->op);
-    again = hash_u64(again, (uint64_t)thread);
-    if (!key_table_add(p->arena, &r->executed, again ? again : 1, 0))
+    again = hash_u64(again, (uint64_t)e->agent.cta << 32 | e->agent.warp);
+    uint32_t *mask =
+        key_table_at(p->arena, &r->executed, again ? again : 1, &fresh);
+    if (*mask & lanes)
         fault_cover(r, e->op->loc, "is executed twice by one thread", stmt,
                     iters, n);
+    *mask |= lanes;
     return at;
 }
 
@@ -152,26 +166,43 @@ static void own_effect(Refine *r, const uint32_t *instance, uint32_t lanes)
     r->owners.data[r->pending.effect - 1] = o;
 }
 
+/* The instance of each lane, NO_INSTANCE for lanes that do not take part. False
+ * when the origin has no value. */
+static bool find_instances(Refine *r, const MachineEvent *e, uint32_t *instance)
+{
+    const Origin *o = &e->op->origin;
+    int64_t iters[LANES][MAX_ITERS];
+    for (unsigned l = 0; l < LANES; l++) {
+        instance[l] = NO_INSTANCE;
+        for (unsigned i = 0; e->agent.lanes >> l & 1 && i < o->n; i++)
+            if (!machine_eval(e, o->iters[i], l, &iters[l][i]))
+                return false;
+    }
+    for (uint32_t left = e->agent.lanes; left;) {
+        unsigned first = (unsigned)__builtin_ctz(left);
+        uint32_t same = 0;
+        for (unsigned l = first;
+             l < LANES &&
+             (!(left >> l & 1) ||
+              !memcmp(iters[l], iters[first], o->n * sizeof **iters));
+             l++)
+            same |= left & 1u << l;
+        left &= ~same;
+        uint32_t at = take(r, e, same, iters[first], o->n);
+        for (unsigned l = 0; l < LANES; l++)
+            instance[l] = same >> l & 1 ? at : instance[l];
+    }
+    return true;
+}
+
 /* An op with an origin is over: what it did is for these instances. */
 static void op_event(Refine *r, const MachineEvent *e)
 {
     const Origin *o = &e->op->origin;
     Pending *p = &r->pending;
     uint32_t instance[LANES];
-    int64_t iters[MAX_ITERS];
     if (!program_stmt(&r->program, o->sid) || !carries_out(e->op) ||
-        o->n > MAX_ITERS)
-        return;
-    for (unsigned l = 0; l < LANES; l++) {
-        instance[l] = NO_INSTANCE;
-        if (!(e->agent.lanes >> l & 1))
-            continue;
-        for (unsigned i = 0; i < o->n; i++)
-            if (!machine_eval(e, o->iters[i], l, &iters[i]))
-                return;
-        instance[l] = take(r, e, l, iters, o->n);
-    }
-    if (p->op != e->op)
+        o->n > MAX_ITERS || !find_instances(r, e, instance) || p->op != e->op)
         return;
     for (unsigned l = 0; l < LANES; l++)
         if (p->lanes >> l & 1 && instance[l] != NO_INSTANCE)
@@ -221,10 +252,9 @@ static Digest *digest_of(Refine *r, const MachineEvent *e)
 
 static void write_event(Refine *r, const MachineEvent *e)
 {
-    bool adds = e->op->code == OP_async_bulk_tensor_reduce ||
-                op_is_atomic(e->op);
-    int64_t n = e->tensor ? e->length
-                          : e->length / scalar_info(e->elem)->bytes;
+    bool adds =
+        e->op->code == OP_async_bulk_tensor_reduce || op_is_atomic(e->op);
+    int64_t n = e->tensor ? e->length : e->length / scalar_info(e->elem)->bytes;
     Digest *d = digest_of(r, e);
     if (adds && e->tensor && !is_added(r, e->tensor))
         VEC_PUSH(r->program.arena, &r->added, e->tensor);
@@ -284,8 +314,7 @@ static void end_writes(Refine *r)
         const Instance *x = &r->program.instances.data[i];
         const Op *stmt = r->program.stmts[x->sid].op;
         char what[160];
-        if (r->program.stmts[x->sid].partial ||
-            digest_same(&x->says, &x->does))
+        if (r->program.stmts[x->sid].partial || digest_same(&x->says, &x->does))
             continue;
         if (x->says.n == x->does.n)
             snprintf(what, sizeof what,
@@ -304,9 +333,9 @@ static void end_results(Refine *r, const ProcArg *args, unsigned n, Loc host)
 {
     for (unsigned i = 0; i < n && !r->result.value_bad; i++) {
         const Tensor *t = args[i].tensor;
-        int64_t at =
-            t ? values_differ(t, r->program.results[i],
-                                       r->program.reorders || is_added(r, t)) : -1;
+        int64_t at = t ? values_differ(t, r->program.results[i],
+                                       r->program.reorders || is_added(r, t))
+                       : -1;
         if (at < 0)
             continue;
         StrBuf name = { 0 };
