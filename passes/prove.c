@@ -59,11 +59,21 @@ static Proof chain_satisfiable(Prover *self, const Facts *f, const Cond *c)
                                      : p;
 }
 
+static ProveAnswer chain_bits_equal(Prover *self, const BitQuery *q,
+                                    uint64_t *values)
+{
+    Chain *chain = (Chain *)self;
+    ProveAnswer answer = prove_bits_equal(chain->first, q, values);
+    return answer == PROVE_unknown ? prove_bits_equal(chain->second, q, values)
+                                   : answer;
+}
+
 Prover *prover_chain(Arena *arena, Prover *first, Prover *second)
 {
     Chain *chain = ARENA_NEW(arena, Chain);
     chain->prover.name = "chain";
     chain->prover.satisfiable = chain_satisfiable;
+    chain->prover.bits_equal = chain_bits_equal;
     chain->first = first;
     chain->second = second;
     return &chain->prover;
@@ -90,6 +100,11 @@ Prover *prover_absent(Arena *arena, const char *reason)
 }
 
 /* ---- questions ----------------------------------------------------------- */
+
+ProveAnswer prove_bits_equal(Prover *p, const BitQuery *q, uint64_t *values)
+{
+    return p && p->bits_equal ? p->bits_equal(p, q, values) : PROVE_unknown;
+}
 
 Proof prove_satisfiable(Prover *p, const Facts *f, const Cond *c)
 {

@@ -20,6 +20,7 @@
 #define EXO_PASSES_PROVE_H
 
 #include "ir/ir.h"
+#include "passes/bits.h"
 
 /* ---- facts --------------------------------------------------------------- */
 
@@ -94,6 +95,10 @@ struct Prover {
     const char *name;
     /* Can c hold together with the facts? c is not NULL. */
     Proof (*satisfiable)(Prover *self, const Facts *f, const Cond *c);
+    /* Are both sides of q equal for all values? NULL: it does not know
+     * bit-vectors. Call prove_bits_equal. */
+    ProveAnswer (*bits_equal)(Prover *self, const BitQuery *q,
+                              uint64_t *values);
     ProverStats stats; /* counted by prove_satisfiable */
 };
 
@@ -107,6 +112,8 @@ Prover *prover_absent(Arena *arena, const char *reason);
 
 /* ---- questions ----------------------------------------------------------- */
 
+/* Of `no`, values[n_vars] at which the sides differ. */
+ProveAnswer prove_bits_equal(Prover *p, const BitQuery *q, uint64_t *values);
 /* NULL conditions and expressions (overflows) give unknown. */
 Proof prove_satisfiable(Prover *p, const Facts *f, const Cond *c);
 /* Does c hold wherever the facts do? */

@@ -50,22 +50,55 @@ uint64_t wgmma_descriptor(const WgmmaOperand *o, int64_t address)
     return fixed + (uint64_t)(address >> 4);
 }
 
-int64_t wgmma_element(uint64_t d, bool transposed, unsigned bytes, int64_t r,
-                      int64_t k)
+const BitTerm *wgmma_descriptor_bits(Arena *a, const WgmmaOperand *o,
+                                     int64_t address, const BitTerm *more)
 {
-    int64_t start = (int64_t)(d & 0x3fff) << 4;
-    int64_t leading = (int64_t)(d >> 16 & 0x3fff) << 4;
-    int64_t stride = (int64_t)(d >> 32 & 0x3fff) << 4;
-    unsigned kind = (unsigned)(d >> 62);
-    int64_t span = kind == 1 ? 128 : kind == 2 ? 64 : kind == 3 ? 32 : 16;
-    if (!transposed)
-        return start + r / 8 * stride + r % 8 * span + k * bytes;
-    return start + r / 64 * leading + k / 8 * stride + k % 8 * span +
-           r % 64 * bytes;
+    const BitTerm *sixteenths = bits_with(a, BIT_shr, more, 4);
+    return bits_with(a, BIT_add, sixteenths, wgmma_descriptor(o, address));
 }
 
-int64_t swizzled_address(unsigned span, int64_t address)
+unsigned wgmma_span(uint64_t d)
 {
-    int64_t mask = span == 128 ? 0x70 : span == 64 ? 0x30 : span == 32 ? 16 : 0;
-    return address ^ ((address >> 3) & mask);
+    unsigned kind = (unsigned)(d >> 62);
+    return kind == 1 ? 128 : kind == 2 ? 64 : kind == 3 ? 32 : 16;
+}
+
+TileBytes wgmma_tile(uint64_t d, bool transposed, unsigned bytes)
+{
+    int64_t leading = (int64_t)(d >> 16 & 0x3fff) << 4;
+    int64_t stride = (int64_t)(d >> 32 & 0x3fff) << 4;
+    int64_t span = wgmma_span(d);
+    if (!transposed)
+        return (TileBytes){ 3, stride, span, 8 * bytes, bytes };
+    return (TileBytes){ 6, leading, bytes, stride, span };
+}
+
+/* high * (x >> bits) + low * (x mod 2^bits) */
+static const BitTerm *split_bits(Arena *a, const BitTerm *x, unsigned bits,
+                                 int64_t high, int64_t low)
+{
+    const BitTerm *above = bits_with(a, BIT_shr, x, bits);
+    const BitTerm *below = bits_with(a, BIT_and, x, (UINT64_C(1) << bits) - 1);
+    return bits_make(a, BIT_add, bits_with(a, BIT_mul, above, (uint64_t)high),
+                     bits_with(a, BIT_mul, below, (uint64_t)low));
+}
+
+const BitTerm *tile_bits(Arena *a, const TileBytes *t, const BitTerm *r,
+                         const BitTerm *k)
+{
+    return bits_make(a, BIT_add,
+                     split_bits(a, r, t->r_bits, t->r_high, t->r_low),
+                     split_bits(a, k, 3, t->k_high, t->k_low));
+}
+
+const BitTerm *swizzled_bits(Arena *a, unsigned span, const BitTerm *address)
+{
+    uint64_t mask = span == 128  ? 0x70
+                    : span == 64 ? 0x30
+                    : span == 32 ? 0x10
+                                 : 0;
+    if (!mask)
+        return address;
+    const BitTerm *row = bits_with(a, BIT_shr, address, 3);
+    return bits_make(a, BIT_xor, address, bits_with(a, BIT_and, row, mask));
 }

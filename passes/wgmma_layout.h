@@ -10,6 +10,7 @@
 #define EXO_PASSES_WGMMA_LAYOUT_H
 
 #include "ir/lib.h"
+#include "passes/bits.h"
 
 typedef struct WgmmaOperand {
     const Access *access; /* on the root */
@@ -34,12 +35,26 @@ WgmmaFault wgmma_operand(Module *m, const Access *a, int64_t mn, int64_t k,
 /* Bits 0..13 address / 16, 16..29 leading / 16, 32..45 stride / 16, 62..63
  * swizzle: 1, 2, 3 for 128, 64, 32 bytes. */
 uint64_t wgmma_descriptor(const WgmmaOperand *o, int64_t address);
-/* Where the hardware looks for element (r, k) of an operand with this
- * descriptor, by the rules above; before the swizzle. */
-int64_t wgmma_element(uint64_t descriptor, bool transposed, unsigned bytes,
-                      int64_t r, int64_t k);
+/* The same with a part of the address that is known when the kernel runs: what
+ * code generation adds. */
+const BitTerm *wgmma_descriptor_bits(Arena *a, const WgmmaOperand *o,
+                                     int64_t address, const BitTerm *more);
+
+/* Element (r, k) of a tile, in bytes from its start: r is split at 2^r_bits, k
+ * at 8. */
+typedef struct TileBytes {
+    unsigned r_bits;
+    int64_t r_high, r_low, k_high, k_low;
+} TileBytes;
+/* Where the hardware looks for it by this descriptor, before the swizzle, by
+ * the rules above. */
+TileBytes wgmma_tile(uint64_t descriptor, bool transposed, unsigned bytes);
+/* The bytes that its swizzle spans; 16: it has none. */
+unsigned wgmma_span(uint64_t descriptor);
+const BitTerm *tile_bits(Arena *a, const TileBytes *t, const BitTerm *r,
+                         const BitTerm *k);
 /* The address behind the swizzle of that span (0: none). */
-int64_t swizzled_address(unsigned span, int64_t address);
+const BitTerm *swizzled_bits(Arena *a, unsigned span, const BitTerm *address);
 /* Bytes from one index of dimension d to the next; -1: not constant. */
 int64_t shared_stride(const Value *base, unsigned d);
 

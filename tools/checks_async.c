@@ -69,7 +69,8 @@ static void check_host(Asked *a, const Op *host, AsyncSource source)
     CheckResult r[ASYNC_PARTS];
     SizeSet sizes;
     bool given = given_sizes(a, host, &sizes);
-    check_async(a->pc->ctx, a->lowered, host, given ? &sizes : NULL, source, r);
+    check_async(a->pc->ctx, a->lowered, host, given ? &sizes : NULL, source,
+                a->pc->prover, r);
     for (int i = 0; i < ASYNC_PARTS; i++)
         report(a, &r[i]);
 }

@@ -34,20 +34,35 @@ struct ToolProver {
 };
 
 #if EXO_WITH_Z3
-static Proof late_satisfiable(Prover *self, const Facts *f, const Cond *c)
+static Smt *late_smt(ToolProver *tp)
 {
-    ToolProver *tp = (ToolProver *)self;
     if (!tp->smt)
         tp->smt = smt_new(&(SmtOptions){ .rlimit = tp->rlimit });
-    if (!tp->smt)
+    return tp->smt;
+}
+
+static Proof late_satisfiable(Prover *self, const Facts *f, const Cond *c)
+{
+    Smt *smt = late_smt((ToolProver *)self);
+    if (!smt)
         return (Proof){ .reason = "Z3 gives no context" };
-    return prove_satisfiable(smt_prover(tp->smt), f, c);
+    return prove_satisfiable(smt_prover(smt), f, c);
+}
+
+static ProveAnswer late_bits_equal(Prover *self, const BitQuery *q,
+                                   uint64_t *values)
+{
+    ToolProver *tp = (ToolProver *)self;
+    Smt *smt = late_smt(tp);
+    return smt ? prove_bits_equal(smt_prover(smt), q, values) : PROVE_unknown;
 }
 
 static Prover *layer2(ToolProver *tp, Arena *arena)
 {
     (void)arena;
-    tp->late = (Prover){ .name = "z3", .satisfiable = late_satisfiable };
+    tp->late = (Prover){ .name = "z3",
+                         .satisfiable = late_satisfiable,
+                         .bits_equal = late_bits_equal };
     return &tp->late;
 }
 #else
@@ -106,6 +121,13 @@ static Proof saver_satisfiable(Prover *self, const Facts *f, const Cond *c)
     return p;
 }
 
+/* Bit-vectors are not saved: they are always decided. */
+static ProveAnswer saver_bits_equal(Prover *self, const BitQuery *q,
+                                    uint64_t *values)
+{
+    return prove_bits_equal(((Saver *)self)->chain, q, values);
+}
+
 /* ---- the prover of a tool ------------------------------------------------ */
 
 static void open_saver(ToolProver *tp, Ctx *ctx, const Options *o)
@@ -115,8 +137,9 @@ static void open_saver(ToolProver *tp, Ctx *ctx, const Options *o)
     sv->ctx = ctx;
     sv->chain = tp->chain;
     sv->all = !strcmp(options_value(o, "--save-queries-of", "unknown"), "all");
-    sv->prover =
-        (Prover){ .name = tp->chain->name, .satisfiable = saver_satisfiable };
+    sv->prover = (Prover){ .name = tp->chain->name,
+                           .satisfiable = saver_satisfiable,
+                           .bits_equal = saver_bits_equal };
     if (sv->dir && mkdir(sv->dir, 0777) != 0 && errno != EEXIST)
         diag_warning(ctx, (Loc){ 0 }, "file", "cannot make '%s': %s", sv->dir,
                      strerror(errno));

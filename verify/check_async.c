@@ -440,7 +440,8 @@ static const char *const part_names[ASYNC_PARTS] = {
 };
 
 void check_async(Ctx *ctx, Module *m, const Op *host, const SizeSet *sizes,
-                 AsyncSource source, CheckResult out[ASYNC_PARTS])
+                 AsyncSource source, Prover *prover,
+                 CheckResult out[ASYNC_PARTS])
 {
     AsyncCheck c = { .ctx = ctx, .m = m, .host = host, .source = source };
     SizeSet own[SIZE_SETS];
@@ -453,7 +454,7 @@ void check_async(Ctx *ctx, Module *m, const Op *host, const SizeSet *sizes,
     else
         n = sizes_choose(arena, m, host, source.m, source.proc, own);
     out[ASYNC_budget] = check_async_budget(ctx, m, host);
-    out[ASYNC_layout] = check_async_layout(ctx, m, host);
+    out[ASYNC_layout] = check_async_layout(ctx, m, host, prover);
     if (out[ASYNC_budget].verdict == VERDICT_refuted)
         out[ASYNC_protocol] = out[ASYNC_races] = out[ASYNC_instances] =
             out[ASYNC_refinement] = (CheckResult){ .verdict = VERDICT_not_run,

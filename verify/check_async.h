@@ -14,6 +14,7 @@
 #ifndef EXO_VERIFY_CHECK_ASYNC_H
 #define EXO_VERIFY_CHECK_ASYNC_H
 
+#include "passes/prove.h"
 #include "verify/check.h"
 #include "verify/sizes.h"
 
@@ -35,10 +36,11 @@ typedef struct AsyncSource {
     const Op *proc; /* ctl.proc */
 } AsyncSource;
 
-/* Checks host (a host.proc of m); sizes may be NULL. Faults go to ctx. Adds
- * variables to the modules' index expressions and nothing else. */
+/* Checks host (a host.proc of m); sizes and prover (for layout) may be NULL.
+ * Faults go to ctx. Adds variables to the modules' index expressions and
+ * nothing else. */
 void check_async(Ctx *ctx, Module *m, const Op *host, const SizeSet *sizes,
-                 AsyncSource source,
+                 AsyncSource source, Prover *prover,
                  CheckResult out[ASYNC_PARTS]);
 
 #endif

@@ -1,12 +1,14 @@
-/* Address equality, decided for every element of an operand and for every start
- * that is possible: an address matters to the swizzle by its residue modulo
- * 1024, the run-time part of a start is a sum of multiples of known strides, so
- * that its residues can all be gone through. Nothing is sampled, and no rule of
- * alignment is asked for where the addresses agree.
+/* Address equality, by bit-vectors: two parties give every element of an operand
+ * or box one address, at every start that is possible. Parties are the view (an
+ * object's dense order behind its memory's swizzle), the copy engine (its box
+ * dense from the start, behind the map's swizzle) and wgmma (its descriptor,
+ * into which code generation has added the start). Equal terms are equal; the
+ * others are asked of the prover. No rule of alignment is asked for where the
+ * addresses agree.
  *
- * Three parties: the view (an object's dense order behind its memory's
- * swizzle), the copy engine (its box dense from the start, behind the map's
- * swizzle) and wgmma (its descriptor). */
+ * Where the prover does not know bit-vectors all values are gone through: an
+ * address matters to the swizzle by its residue modulo 1024, so that of the
+ * starts those residues will do. */
 #include "verify/async/layout.h"
 
 #include "passes/wgmma_layout.h"
@@ -14,12 +16,15 @@
 
 #include <string.h>
 
-enum { PERIOD = 1024, MAX_DIMS = 8 };
+enum { PERIOD = 1024, WINDOW = 1 << 18, MAX_DIMS = 8 };
 
 typedef struct LayoutCheck {
     Ctx *ctx;
     Module *m;
+    Prover *prover;
+    Arena *arena; /* of terms */
     bool bad;
+    bool enumerated;  /* the prover was of no use */
     const char *open; /* why something could not be decided */
 } LayoutCheck;
 
@@ -91,45 +96,126 @@ static unsigned span_of(const LayoutCheck *c, const Value *v)
     return mem ? mem->swizzle : 0;
 }
 
+/* How many starts there are in shared memory. */
+static uint64_t starts(const Start *s)
+{
+    int64_t room = WINDOW - s->at;
+    return room <= s->step ? 1 : (uint64_t)((room + s->step - 1) / s->step);
+}
+
+/* The run-time part of a start: variable i counts its steps. */
+static const BitTerm *start_steps(LayoutCheck *c, const Start *s, unsigned i)
+{
+    return bits_with(c->arena, BIT_mul, bits_var(c->arena, i),
+                     (uint64_t)s->step);
+}
+
+/* ---- questions ----------------------------------------------------------- */
+
+static bool same_term(const BitTerm *x, const BitTerm *y)
+{
+    if (x == y)
+        return true;
+    if (x->op != y->op || x->c != y->c)
+        return false;
+    return !x->a || (same_term(x->a, y->a) && same_term(x->b, y->b));
+}
+
+/* Goes through all values; those at which the sides differ are left. */
+static ProveAnswer enumerate(const BitQuery *q, uint64_t *values)
+{
+    memset(values, 0, q->n_vars * sizeof *values);
+    for (;;) {
+        if (bits_eval(q->left, values) != bits_eval(q->right, values))
+            return PROVE_no;
+        unsigned i = 0;
+        while (i < q->n_vars && ++values[i] == q->vars[i].below)
+            values[i++] = 0;
+        if (i == q->n_vars)
+            return PROVE_yes;
+    }
+}
+
+/* Are the sides equal for all values of the variables, of which the last counts
+ * the steps of start s? by_residue: the start matters by its residue alone. */
+static bool equal_bits(LayoutCheck *c, BitQuery q, const Start *s, BitVar *vars,
+                       uint64_t *values, bool by_residue)
+{
+    if (same_term(q.left, q.right))
+        return true;
+    vars[q.n_vars - 1] = (BitVar){ "start", starts(s) };
+    q.vars = vars;
+    ProveAnswer answer = prove_bits_equal(c->prover, &q, values);
+    if (answer == PROVE_unknown) {
+        uint64_t residues = (uint64_t)(PERIOD / s->step);
+        c->enumerated = true;
+        if (by_residue && vars[q.n_vars - 1].below > residues)
+            vars[q.n_vars - 1].below = residues;
+        answer = enumerate(&q, values);
+    }
+    return answer == PROVE_yes;
+}
+
 /* ---- wgmma --------------------------------------------------------------- */
 
-/* Offset of element (r, k) in the object's dense order. */
-static int64_t view_offset(const WgmmaOperand *o, int64_t r, int64_t k)
+/* The object's dense order. */
+static TileBytes view_tile(const WgmmaOperand *o)
 {
     const Value *base = o->access->base;
     unsigned rank = o->access->rank;
     int64_t inner = shared_stride(base, rank - 1);
     int64_t middle = shared_stride(base, rank - 2);
     if (!o->transposed)
-        return r * middle + k * inner;
+        return (TileBytes){ 3, 8 * middle, middle, 8 * inner, inner };
     int64_t outer = rank > 2 ? shared_stride(base, rank - 3) : 0;
-    return r / 64 * outer + k * middle + r % 64 * inner;
+    return (TileBytes){ 6, outer, inner, 8 * middle, middle };
 }
 
-/* The first element whose addresses differ for some start. */
-static bool operand_differs(const WgmmaOperand *o, uint64_t descriptor,
+/* Does the sum that code generation makes stay in the descriptor's field? */
+static bool descriptor_holds(LayoutCheck *c, const WgmmaOperand *o,
+                             const Start *s)
+{
+    Arena *a = c->arena;
+    BitVar vars[1];
+    uint64_t values[1];
+    const BitTerm *steps = start_steps(c, s, 0);
+    const BitTerm *start = bits_with(a, BIT_add, steps, (uint64_t)s->at);
+    const BitTerm *field =
+        bits_with(a, BIT_and, bits_with(a, BIT_shr, start, 4), 0x3fff);
+    return equal_bits(
+        c,
+        (BitQuery){ .left = wgmma_descriptor_bits(a, o, s->at, steps),
+                    .right =
+                        bits_with(a, BIT_add, field, wgmma_descriptor(o, 0)),
+                    .n_vars = 1 },
+        s, vars, values, false);
+}
+
+/* The first element found whose addresses differ for some start. */
+static bool operand_differs(LayoutCheck *c, const WgmmaOperand *o,
                             const Start *s, int64_t mn, int64_t k,
                             int64_t *bad_r, int64_t *bad_k)
 {
+    Arena *a = c->arena;
+    uint64_t d = wgmma_descriptor(o, 0), values[3] = { 0 };
     unsigned bytes = (unsigned)scalar_type_bytes(o->elem);
-    unsigned kind = (unsigned)(descriptor >> 62);
-    unsigned span = kind == 1 ? 128 : kind == 2 ? 64 : kind == 3 ? 32 : 0;
-    int64_t lost = s->at - ((int64_t)(descriptor & 0x3fff) << 4);
-    for (int64_t r = 0; r < mn; r++)
-        for (int64_t i = 0; i < k; i++) {
-            int64_t view = s->at + view_offset(o, r, i);
-            int64_t hard =
-                wgmma_element(descriptor, o->transposed, bytes, r, i);
-            *bad_r = r;
-            *bad_k = i;
-            if (view == hard && span == o->span)
-                continue;
-            for (int64_t x = 0; x < PERIOD; x += s->step)
-                if (swizzled_address(o->span, view + x) !=
-                    swizzled_address(span, hard + x))
-                    return true;
-        }
-    return lost != 0;
+    BitVar vars[3] = { { "r", (uint64_t)mn }, { "k", (uint64_t)k }, { 0 } };
+    TileBytes view = view_tile(o), hard = wgmma_tile(d, o->transposed, bytes);
+    const BitTerm *r = bits_var(a, 0), *i = bits_var(a, 1);
+    const BitTerm *start =
+        bits_with(a, BIT_add, start_steps(c, s, 2), (uint64_t)s->at);
+    const BitTerm *by_view =
+        bits_make(a, BIT_add, tile_bits(a, &view, r, i), start);
+    const BitTerm *by_wgmma =
+        bits_make(a, BIT_add, tile_bits(a, &hard, r, i), start);
+    BitQuery q = { .left = swizzled_bits(a, o->span, by_view),
+                   .right = swizzled_bits(a, wgmma_span(d), by_wgmma),
+                   .n_vars = 3 };
+    bool same =
+        descriptor_holds(c, o, s) && equal_bits(c, q, s, vars, values, true);
+    *bad_r = (int64_t)values[0];
+    *bad_k = (int64_t)values[1];
+    return !same;
 }
 
 static void check_operand(LayoutCheck *c, const Op *op, unsigned i, int64_t mn)
@@ -142,8 +228,10 @@ static void check_operand(LayoutCheck *c, const Op *op, unsigned i, int64_t mn)
         return;
     switch (wgmma_operand(c->m, o->u.access, mn, k, &w, len)) {
     case WGMMA_no_intervals:
-        fault(c, op, "W-SHAPE", "the last two dimensions of operand %c are no "
-              "intervals", "DAB"[i]);
+        fault(c, op, "W-SHAPE",
+              "the last two dimensions of operand %c are no "
+              "intervals",
+              "DAB"[i]);
         return;
     case WGMMA_shape:
         fault(c, op, "W-SHAPE",
@@ -166,9 +254,11 @@ static void check_operand(LayoutCheck *c, const Op *op, unsigned i, int64_t mn)
         return;
     }
     if (s.at % 16 || s.step % 16)
-        fault(c, op, "M-ALIGN", "operand %c may begin at a byte that is no "
-              "multiple of 16", "DAB"[i]);
-    else if (operand_differs(&w, wgmma_descriptor(&w, s.at), &s, mn, k, &r, &e))
+        fault(c, op, "M-ALIGN",
+              "operand %c may begin at a byte that is no "
+              "multiple of 16",
+              "DAB"[i]);
+    else if (operand_differs(c, &w, &s, mn, k, &r, &e))
         fault(c, op, "M-SWZ",
               "element (%lld, %lld) of operand %c is not where the matrix "
               "descriptor says",
@@ -233,23 +323,62 @@ static unsigned shared_dims(const Access *a, int64_t *len, int64_t *stride)
     return n;
 }
 
-/* Chunk i of the dense box, in the object's dense order. */
-static int64_t chunk_offset(int64_t i, unsigned n, const int64_t *len,
-                            const int64_t *stride, int64_t bytes)
+/* The element's offset in the object and in the dense box, a variable a
+ * dimension. */
+static void box_terms(LayoutCheck *c, unsigned n, const int64_t *len,
+                      const int64_t *stride, int64_t bytes,
+                      const BitTerm *out[2])
 {
-    int64_t e = i / bytes, at = 0;
-    for (unsigned d = n; d-- > 0;) {
-        at += e % len[d] * stride[d];
-        e /= len[d];
+    Arena *a = c->arena;
+    int64_t dense = bytes;
+    out[0] = out[1] = bits_const(a, 0);
+    for (unsigned d = n; d-- > 0; dense *= len[d]) {
+        const BitTerm *v = bits_var(a, d);
+        out[0] = bits_make(a, BIT_add, out[0],
+                           bits_with(a, BIT_mul, v, (uint64_t)stride[d]));
+        out[1] = bits_make(a, BIT_add, out[1],
+                           bits_with(a, BIT_mul, v, (uint64_t)dense));
     }
-    return at;
+}
+
+/* Is byte *at of the box, or one behind it, elsewhere than in the object? */
+static bool box_differs(LayoutCheck *c, const Box *b, unsigned span, unsigned n,
+                        const int64_t *len, const int64_t *stride,
+                        const Start *s, int64_t *at)
+{
+    Arena *a = c->arena;
+    BitVar vars[MAX_DIMS + 1] = { 0 };
+    uint64_t values[MAX_DIMS + 1] = { 0 };
+    const BitTerm *offset[2];
+    int64_t total = b->bytes, dense = b->bytes;
+    for (unsigned d = 0; d < b->rank; d++)
+        total *= b->len[d];
+    for (unsigned d = n; d-- > 0; dense *= len[d])
+        vars[d] = (BitVar){ "i", (uint64_t)len[d] };
+    *at = dense < total ? dense : total;
+    if (dense != total)
+        return true;
+    box_terms(c, n, len, stride, b->bytes, offset);
+    const BitTerm *start =
+        bits_with(a, BIT_add, start_steps(c, s, n), (uint64_t)s->at);
+    for (int i = 0; i < 2; i++)
+        offset[i] = bits_make(a, BIT_add, offset[i], start);
+    BitQuery q = { .left = swizzled_bits(a, span, offset[0]),
+                   .right = swizzled_bits(a, b->span, offset[1]),
+                   .n_vars = n + 1 };
+    bool same = equal_bits(c, q, s, vars, values, true);
+    *at = 0;
+    dense = b->bytes;
+    for (unsigned d = n; d-- > 0; dense *= len[d])
+        *at += (int64_t)values[d] * dense;
+    return !same;
 }
 
 static void check_copy(LayoutCheck *c, const Op *op, const Access *shared,
                        const Value *map)
 {
     const Access *a = access_compose(c->m, shared);
-    int64_t len[MAX_DIMS], stride[MAX_DIMS], total;
+    int64_t len[MAX_DIMS], stride[MAX_DIMS], at;
     Box b;
     Start s;
     while (map->def && map->def->code == OP_mem_window)
@@ -263,25 +392,12 @@ static void check_copy(LayoutCheck *c, const Op *op, const Access *shared,
     if (s.at % 128 || s.step % 128)
         fault(c, op, "M-ALIGN",
               "a copy may begin at a byte that is no multiple of 128");
-    total = b.bytes;
-    for (unsigned d = 0; d < b.rank; d++)
-        total *= b.len[d];
     unsigned span = span_of(c, a->base);
-    for (int64_t i = 0; i < total; i += 16) {
-        int64_t view = chunk_offset(i, n, len, stride, b.bytes) + s.at;
-        if (view == s.at + i && span == b.span)
-            continue;
-        for (int64_t x = 0; x < PERIOD; x += s.step)
-            if (swizzled_address(span, view + x) !=
-                swizzled_address(b.span, s.at + i + x)) {
-                fault(c, op, "M-SWZ",
-                      "byte %lld of the box is elsewhere for the tensor map "
-                      "(swizzle %u) than for '%s' (swizzle %u)",
-                      (long long)i, b.span, a->base->name ? a->base->name : "",
-                      span);
-                return;
-            }
-    }
+    if (box_differs(c, &b, span, n, len, stride, &s, &at))
+        fault(c, op, "M-SWZ",
+              "byte %lld of the box is elsewhere for the tensor map (swizzle "
+              "%u) than for '%s' (swizzle %u)",
+              (long long)at, b.span, a->base->name ? a->base->name : "", span);
 }
 
 /* ---- launches ------------------------------------------------------------ */
@@ -339,18 +455,23 @@ static bool visit(Op *op, void *user)
     return !c->bad;
 }
 
-CheckResult check_async_layout(Ctx *ctx, Module *m, const Op *host)
+CheckResult check_async_layout(Ctx *ctx, Module *m, const Op *host,
+                               Prover *prover)
 {
-    LayoutCheck c = { .ctx = ctx, .m = m };
+    LayoutCheck c = { .ctx = ctx, .m = m, .prover = prover };
+    c.arena = arena_new();
     for (Op *op = m->body->first; op; op = op->next)
         if (op->code == OP_async_kernel &&
             kernel_is_launched(host, op_attr_str(op, "name", "")))
             op_walk(op, visit, &c);
     op_walk((Op *)host, visit, &c);
+    arena_free(c.arena);
     CheckResult r = { .verdict = VERDICT_proved, .scope = "all sizes" };
     if (c.bad)
         r.verdict = VERDICT_refuted;
     else if (c.open)
         r = (CheckResult){ .verdict = VERDICT_unknown, .reason = c.open };
+    else if (c.enumerated)
+        r.scope = "all sizes, by enumeration";
     return r;
 }

@@ -1,20 +1,9 @@
 /* Conditions as Z3 terms, one solver a question, models checked. */
-#include "verify/smt/smt.h"
+#include "verify/smt/smt_impl.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <z3.h>
-
-struct Smt {
-    Prover prover; /* first: smt_prover casts back */
-    Z3_context z3;
-    Z3_sort int_sort;
-    Arena *arena;
-    unsigned rlimit, counted;
-    const char *version;
-    SmtStats stats;
-};
 
 /* Terms already made for the expressions, atoms and conditions of a question,
  * by open addressing. */
@@ -60,6 +49,7 @@ Smt *smt_new(const SmtOptions *options)
     smt->int_sort = Z3_mk_int_sort(z3);
     smt->prover.name = "Z3";
     smt->prover.satisfiable = smt_satisfiable;
+    smt->prover.bits_equal = smt_bits_equal;
     smt->rlimit = options->rlimit ? options->rlimit : SMT_RLIMIT;
     smt->version = arena_printf(arena, "%u.%u.%u", major, minor, build);
     return smt;
@@ -271,7 +261,7 @@ static Proof model_proof(Question *q, Z3_model model)
 
 /* The resources that the last question took. Z3 counts them for the whole
  * context, in 32 bits. */
-static unsigned count_resources(Smt *smt, Z3_solver solver)
+unsigned smt_count_resources(Smt *smt, Z3_solver solver)
 {
     Z3_stats stats = Z3_solver_get_statistics(smt->z3, solver);
     unsigned count = smt->counted;
@@ -291,7 +281,7 @@ static unsigned count_resources(Smt *smt, Z3_solver solver)
 
 /* The older of Z3's arithmetic solvers (2): the newer one (6, the default of
  * 4.8.12) has loops on products that do not count resources. */
-static void set_parameters(Smt *smt, Z3_solver solver)
+void smt_set_parameters(Smt *smt, Z3_solver solver)
 {
     Z3_params params = Z3_mk_params(smt->z3);
     Z3_params_inc_ref(smt->z3, params);
@@ -310,7 +300,7 @@ static Proof solver_answer(Question *q, Z3_solver solver, bool complete)
     if (Z3_get_error_code(smt->z3) != Z3_OK)
         found = Z3_L_UNDEF;
     Proof p = { .answer = PROVE_no };
-    unsigned spent = count_resources(smt, solver);
+    unsigned spent = smt_count_resources(smt, solver);
     if (found == Z3_L_TRUE) {
         smt->stats.sat++;
         if (!complete)
@@ -344,7 +334,7 @@ static Proof smt_satisfiable(Prover *self, const Facts *f, const Cond *c)
     smt->stats.queries++;
     Z3_solver solver = Z3_mk_simple_solver(smt->z3);
     Z3_solver_inc_ref(smt->z3, solver);
-    set_parameters(smt, solver);
+    smt_set_parameters(smt, solver);
     for (size_t i = 0; i < q.conds.len; i++)
         Z3_solver_assert(smt->z3, solver, cond_term(&q, q.conds.data[i]));
     Proof p = solver_answer(&q, solver, complete);
