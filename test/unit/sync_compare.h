@@ -81,7 +81,7 @@ static void compare(const Loaded *l, const SizeSet *sizes, bool coarse,
                     Counts *counts, const char *text)
 {
     SyncRun *run = new_run(l, sizes);
-    run->eager = true;
+    run->eager = !coarse;
     int64_t **grains = sync_grains(l->arena, run);
     SyncMachine *fast = sync_machine_new(l->arena, run, grains);
     Plain *plain = plain_machine(l->arena, run, coarse ? grains : NULL);

@@ -151,6 +151,8 @@ struct SyncSink {
     /* Called before each trip of a loop, if not NULL. May raise t->trip, up to
      * t->end: it takes the trips in between upon itself. */
     void (*trip)(SyncSink *self, SyncTrip *t);
+    /* Called where t->user is set, when the loop has ended or the run stops. */
+    void (*left)(SyncSink *self, SyncTrip *t);
 };
 
 /* A device function at concrete sizes. vars is indexed by VarId and holds the

@@ -585,11 +585,17 @@ static void on_trip(SyncSink *self, SyncTrip *t)
     steady_trip((Machine *)self, t);
 }
 
+static void on_left(SyncSink *self, SyncTrip *t)
+{
+    (void)self;
+    steady_left(t);
+}
+
 SyncMachine *sync_machine_new(Arena *arena, SyncRun *run, int64_t **grains)
 {
     const SyncProgram *p = run->program;
     Machine *m = ARENA_NEW(arena, Machine);
-    m->pub.sink = (SyncSink){ on_event, on_trip };
+    m->pub.sink = (SyncSink){ on_event, on_trip, on_left };
     run->grains = grains;
     m->arena = arena;
     m->run = run;

@@ -296,6 +296,22 @@ static bool run_alloc(SyncRun *run, const SyncNode *n)
            (e.is_free = true, send(run, &e));
 }
 
+static bool run_trips(SyncRun *run, const SyncNode *n, SyncTrip *t)
+{
+    for (; t->trip < t->end; t->trip++) {
+        if (run->sink->trip)
+            run->sink->trip(run->sink, t);
+        if (t->trip >= t->end)
+            break;
+        run->vars[n->var] = t->trip;
+        if (++run->n_events > run->max_events)
+            return fail(run, "too many statements at these sizes");
+        if (!run_list(run, n->body))
+            return false;
+    }
+    return true;
+}
+
 static bool run_loop(SyncRun *run, const SyncNode *n)
 {
     int64_t lo = 0, hi = 0;
@@ -305,18 +321,10 @@ static bool run_loop(SyncRun *run, const SyncNode *n)
         .node = n, .first = lo, .end = hi, .trip = lo, .events = run->n_events
     };
     run->known[n->var] = true;
-    for (; t.trip < hi; t.trip++) {
-        if (run->sink->trip)
-            run->sink->trip(run->sink, &t);
-        if (t.trip >= hi)
-            break;
-        run->vars[n->var] = t.trip;
-        if (++run->n_events > run->max_events)
-            return fail(run, "too many statements at these sizes");
-        if (!run_list(run, n->body))
-            return false;
-    }
-    return true;
+    bool ok = run_trips(run, n, &t);
+    if (t.user)
+        run->sink->left(run->sink, &t);
+    return ok;
 }
 
 static bool run_threads(SyncRun *run, const SyncNode *n)

@@ -34,7 +34,8 @@ typedef struct Snapshot {
     uint32_t **arrives; /* by tensor: of barriers that are not one-shot */
 } Snapshot;
 
-/* One loop under observation; its snapshots are those of the last periods. */
+/* One loop under observation, from one of its first trips to its end, in an
+ * arena of its own; its snapshots are those of the last periods. */
 typedef struct Watch {
     Arena *arena;
     Moves moves;
@@ -46,6 +47,7 @@ typedef struct Watch {
 
 /* What records and states become: remembered by number. */
 typedef struct Mapping {
+    Arena *arena;
     Machine *m;
     const Moves *moves;
     int64_t n; /* canonical: periods to move back */
@@ -131,7 +133,7 @@ static uint32_t map_count(const Mapping *map, Pend p)
 
 static RecordId map_record(Mapping *map, RecordId id)
 {
-    Arena *arena = map->m->arena;
+    Arena *arena = map->arena;
     while (map->records.len <= id)
         VEC_PUSH(arena, &map->records, 0);
     if (map->records.data[id])
@@ -159,7 +161,7 @@ static RecordId map_record(Mapping *map, RecordId id)
 
 static StateId map_state(Mapping *map, StateId id)
 {
-    Arena *arena = map->m->arena;
+    Arena *arena = map->arena;
     if (!id)
         return 0;
     while (map->states.len <= id)
@@ -180,7 +182,7 @@ static StateId map_state(Mapping *map, StateId id)
 
 /* ---- snapshots ---------------------------------------------------------- */
 
-static void add_dense(Mapping *map, Arena *arena, unsigned tensor, Entries *out)
+static void add_dense(Mapping *map, unsigned tensor, Entries *out)
 {
     Machine *m = map->m;
     const Instance *in = &m->instances[tensor];
@@ -198,7 +200,7 @@ static void add_dense(Mapping *map, Arena *arena, unsigned tensor, Entries *out)
             e.data[3] = in->reached[i];
         }
         if (e.data[0] | e.data[1] | e.data[2] | e.data[3])
-            VEC_PUSH(arena, out, e);
+            VEC_PUSH(map->arena, out, e);
     }
 }
 
@@ -208,8 +210,7 @@ static int compare_entries(const void *a, const void *b)
     return x->key < y->key ? -1 : x->key > y->key;
 }
 
-static void add_sparse(Mapping *map, Arena *arena, unsigned tensor,
-                       Entries *out)
+static void add_sparse(Mapping *map, unsigned tensor, Entries *out)
 {
     const Instance *in = &map->m->instances[tensor];
     for (size_t i = 0; i < in->cap_sparse; i++) {
@@ -221,7 +222,7 @@ static void add_sparse(Mapping *map, Arena *arena, unsigned tensor,
         e.data[1] = c->touch.how;
         if (!e.data[0] && !e.data[1])
             continue;
-        VEC_PUSH(arena, out, e);
+        VEC_PUSH(map->arena, out, e);
     }
     if (out->len > 1)
         qsort(out->data, out->len, sizeof *out->data, compare_entries);
@@ -234,15 +235,17 @@ static void take_snapshot(Machine *m, Watch *w, int64_t trip, Snapshot *out)
     out->n = (trip - w->moves.lo) / w->moves.period;
     out->entries = ARENA_ARRAY(w->arena, Entries, n);
     out->arrives = ARENA_ARRAY(w->arena, uint32_t *, n);
-    Mapping map = { .m = m, .moves = &w->moves, .n = out->n };
+    Mapping map = {
+        .arena = w->arena, .m = m, .moves = &w->moves, .n = out->n
+    };
     for (unsigned i = 0; i < n; i++) {
         const Instance *in = &m->instances[i];
         if (!in->live)
             continue;
         if (in->dense)
-            add_dense(&map, w->arena, i, &out->entries[i]);
+            add_dense(&map, i, &out->entries[i]);
         else
-            add_sparse(&map, w->arena, i, &out->entries[i]);
+            add_sparse(&map, i, &out->entries[i]);
         if (in->n_bars && !barrier_is_one_shot(&m->run->program->tensors[i]))
             out->arrives[i] =
                 arena_memdup(w->arena, in->arrives,
@@ -423,9 +426,9 @@ static void move_cells(Jump *j, unsigned tensor)
     Machine *m = j->m;
     const Entries *x = &j->now->entries[tensor];
     int64_t shift = shift_of(m, j->moves, tensor) * (j->now->n - j->from->n);
-    StateId *to = ARENA_ARRAY(m->arena, StateId, x->len);
-    SyncTouch *touch = ARENA_ARRAY(m->arena, SyncTouch, x->len);
-    unsigned char *how = ARENA_ARRAY(m->arena, unsigned char, x->len);
+    StateId *to = ARENA_ARRAY(j->map.arena, StateId, x->len);
+    SyncTouch *touch = ARENA_ARRAY(j->map.arena, SyncTouch, x->len);
+    unsigned char *how = ARENA_ARRAY(j->map.arena, unsigned char, x->len);
     for (size_t i = 0; i < x->len; i++) {
         const Entry *e = &x->data[i];
         to[i] = state_on(j, tensor, e->key);
@@ -453,12 +456,12 @@ static void find_arrived(Jump *j)
 {
     Machine *m = j->m;
     unsigned n = m->run->program->n_tensors;
-    j->map.arrived = ARENA_ARRAY(m->arena, int64_t *, n);
+    j->map.arrived = ARENA_ARRAY(j->map.arena, int64_t *, n);
     for (unsigned i = 0; i < n; i++) {
         const Instance *in = &m->instances[i];
         if (!in->live || !j->now->arrives[i])
             continue;
-        j->map.arrived[i] = ARENA_ARRAY(m->arena, int64_t, in->n_bars);
+        j->map.arrived[i] = ARENA_ARRAY(j->map.arena, int64_t, in->n_bars);
         for (int64_t k = 0; k < in->n_bars; k++)
             j->map.arrived[i][k] =
                 ((int64_t)j->now->arrives[i][k] - j->from->arrives[i][k]) /
@@ -485,7 +488,8 @@ static void jump(Machine *m, Watch *w, const Snapshot *from,
                .now = now,
                .times = times,
                .kinds = kinds };
-    j.map = (Mapping){ .m = m,
+    j.map = (Mapping){ .arena = w->arena,
+                       .m = m,
                        .moves = &w->moves,
                        .n = now->n,
                        .on = true,
@@ -539,13 +543,14 @@ static bool counts_stay(const Machine *m, const Moves *mv)
 
 static Watch *watch_new(Machine *m, const SyncTrip *t)
 {
-    Watch *w = ARENA_NEW(m->arena, Watch);
-    w->arena = m->arena;
+    Arena *arena = arena_new();
+    Watch *w = ARENA_NEW(arena, Watch);
+    w->arena = arena;
     SyncLoop *note = note_of(m, t->node);
     note->trips = t->end - t->first;
     w->given_up =
         note->every ||
-        !moves_find(m->arena, m->run, t->node, t->trip, t->end, &w->moves) ||
+        !moves_find(arena, m->run, t->node, t->trip, t->end, &w->moves) ||
         !counts_stay(m, &w->moves);
     note->every = w->given_up;
     return w;
@@ -554,7 +559,7 @@ static Watch *watch_new(Machine *m, const SyncTrip *t)
 static void try_again(Machine *m, Watch *w, SyncTrip *t)
 {
     const SyncProgram *p = m->run->program;
-    Kinds *kinds = ARENA_ARRAY(m->arena, Kinds, p->n_tensors);
+    Kinds *kinds = ARENA_ARRAY(w->arena, Kinds, p->n_tensors);
     Snapshot now;
     take_snapshot(m, w, t->trip, &now);
     for (unsigned i = w->n_kept; i-- > 0 && !w->given_up;) {
@@ -593,4 +598,10 @@ void steady_trip(Machine *m, SyncTrip *t)
         (t->trip - w->moves.lo) % w->moves.period)
         return;
     try_again(m, w, t);
+}
+
+void steady_left(SyncTrip *t)
+{
+    Watch *w = t->user;
+    arena_free(w->arena);
 }

@@ -12,5 +12,7 @@
 
 /* Called at the beginning of every trip: may raise t->trip. */
 void steady_trip(Machine *m, SyncTrip *t);
+/* Called where t->user is set, when the loop is left. */
+void steady_left(SyncTrip *t);
 
 #endif
