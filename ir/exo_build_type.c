@@ -74,6 +74,38 @@ static bool ring_depth(Build *b, const AstExpr *e, int64_t *depth)
     return false;
 }
 
+/* A ring_buffer_by on a part of an extent, which nothing is made of: the text
+ * `n + 1 @ (ring_buffer_by(2))` reads as n + (1 @ ..). */
+static const AstExpr *annotated_part(const AstExpr *e)
+{
+    for (unsigned i = 0; i < e->n; i++) {
+        const AstExpr *a = e->args[i];
+        if (!a)
+            continue;
+        const char *callee = a->kind == AST_binary && a->op == '@'
+                                 ? ast_callee(a->args[1])
+                                 : NULL;
+        if (callee && !strcmp(callee, "ring_buffer_by"))
+            return a;
+        const AstExpr *inner = annotated_part(a);
+        if (inner)
+            return inner;
+    }
+    return NULL;
+}
+
+static void warn_dropped(Build *b, const char *name, const AstExpr *e)
+{
+    const AstExpr *part = annotated_part(e);
+    if (!part)
+        return;
+    Diag *d = diag_warning(b->ctx, part->loc, "dropped-ring",
+                           "ring_buffer_by stands on a part of an extent of "
+                           "%s: it is dropped",
+                           name);
+    diag_fix(b->ctx, d, "put the whole extent in brackets in front of the @");
+}
+
 /* One extent. An annotation that is no ring names a unit and means nothing. In
  * an entry `_` is whatever extent the argument has. */
 static bool take_extent(Build *b, const char *name, const AstExpr *e,
@@ -97,6 +129,8 @@ static bool take_extent(Build *b, const char *name, const AstExpr *e,
             return false;
         }
         e = e->args[0];
+    } else {
+        warn_dropped(b, name, e);
     }
     if (b->in_entry && e->kind == AST_name && strcmp(e->name, "_") == 0)
         out->shape[i] = affine_var(

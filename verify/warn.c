@@ -1,13 +1,15 @@
 /* Warnings in two walks over a procedure. The first counts how each tensor and
  * window is used; the second looks at each statement with these counts: empty
- * loops and bodies, synchronisation that is repeated at once, assignments of a
- * variable to itself, tensors that nobody reads, tasks that all do the same.
- * Last, the warps that the par analysis finds at no statement of a device
- * function. */
+ * loops and bodies, conditions that never hold, synchronisation that is repeated
+ * at once, assignments of a variable to itself, tensors that nobody reads or
+ * writes, rings with idle slots, tasks that all do the same. Last, what the par
+ * analysis of a device function tells: warps at no statement, fences that do
+ * nothing. */
 #include "verify/warn.h"
 
 #include "passes/analysis/par_info.h"
 #include "passes/analysis/par_text.h"
+#include "passes/lower/lower.h"
 
 #include <string.h>
 
@@ -15,22 +17,29 @@ typedef struct Warn {
     Ctx *ctx;
     Module *m;
     Arena *arena;
-    bool *used, *read; /* by Value.id */
+    bool *used, *read, *written; /* by Value.id */
 } Warn;
 
 /* ---- how values are used ------------------------------------------------ */
 
-/* What op, a statement, reads through an access: += and a copy of a window do
- * not read, a tensor map of a tensor may. */
-static void note_reads(Warn *w, const Op *op)
+/* What op, a statement, reads and writes through an access: += and a copy of a
+ * window do not read, through a tensor map both may be done. */
+static void note_accesses(Warn *w, const Op *op)
 {
     OpAccessVec accesses = { 0 };
     op_accesses(w->m, op, w->arena, &accesses);
-    for (size_t i = 0; i < accesses.len; i++)
-        if ((accesses.data[i].flags & ACC_READ) && op->code != OP_mem_reduce)
-            w->read[value_root(accesses.data[i].access->base)->id] = true;
-    if (op->code == OP_mem_window && op->results[0]->type->kind == TK_map)
-        w->read[value_root(op->operands[0].u.access->base)->id] = true;
+    for (size_t i = 0; i < accesses.len; i++) {
+        unsigned root = value_root(accesses.data[i].access->base)->id;
+        unsigned flags = accesses.data[i].flags;
+        if ((flags & ACC_READ) && op->code != OP_mem_reduce)
+            w->read[root] = true;
+        if (flags & (ACC_WRITE | ACC_REDUCE))
+            w->written[root] = true;
+    }
+    if (op->code == OP_mem_window && op->results[0]->type->kind == TK_map) {
+        unsigned root = value_root(op->operands[0].u.access->base)->id;
+        w->read[root] = w->written[root] = true;
+    }
 }
 
 static bool note_uses(Op *op, void *user)
@@ -39,7 +48,7 @@ static bool note_uses(Op *op, void *user)
     for (unsigned i = 0; i < op->n_operands; i++)
         if (op->operands[i].kind == OPND_access)
             w->used[op->operands[i].u.access->base->id] = true;
-    note_reads(w, op);
+    note_accesses(w, op);
     return true;
 }
 
@@ -196,11 +205,26 @@ static void warn_store(Warn *w, const Op *op)
                      par_text_access(w->m, op->operands[0].u.access));
 }
 
+static void warn_ring(Warn *w, const Op *op)
+{
+    const Value *v = op->results[0];
+    int64_t n;
+    if (v->ring_dim < 0 || !affine_is_const(v->shape[v->ring_dim], &n) ||
+        n >= v->ring_depth)
+        return;
+    Diag *d = diag_warning(
+        w->ctx, op->loc, "idle-slots", "%s has %lld slots for %lld elements",
+        par_text_value(v), (long long)v->ring_depth, (long long)n);
+    diag_fix(w->ctx, d, "make the ring no deeper than its extent");
+}
+
 /* What is used nowhere in CUDA code check-par says already. */
 static void warn_value(Warn *w, const Op *op)
 {
     const Value *v = op->results[0];
     bool window = op->code == OP_mem_window;
+    if (!window)
+        warn_ring(w, op);
     if (v->type->kind == TK_barrier || (!window && !w->used[v->id]))
         return;
     if (window && !w->used[v->id])
@@ -209,6 +233,21 @@ static void warn_value(Warn *w, const Op *op)
     else if (!window && !w->read[v->id])
         diag_warning(w->ctx, op->loc, "never-read",
                      "%s is written, but never read", par_text_value(v));
+    else if (!window && !w->written[v->id])
+        diag_warning(w->ctx, op->loc, "never-written",
+                     "%s is read, but never written", par_text_value(v));
+}
+
+/* The bounds of the iterators and sizes in it rule it out. */
+static void warn_if(Warn *w, const Op *op)
+{
+    ExprCtx *x = w->m->exprs;
+    const Cond *not = cond_not(x, op->operands[0].u.cond);
+    warn_body(w, op);
+    if (!not || !cond_holds(x, not ))
+        return;
+    diag_warning(w->ctx, op->loc, "never-true", "the condition %s never holds",
+                 par_text_cond(w->m, op->operands[0].u.cond));
 }
 
 static bool warn_stmt(Op *op, void *user)
@@ -220,7 +259,7 @@ static bool warn_stmt(Op *op, void *user)
             warn_loop(w, op);
         break;
     case OP_ctl_if:
-        warn_body(w, op);
+        warn_if(w, op);
         break;
     case OP_par_fence:
     case OP_par_await:
@@ -259,6 +298,34 @@ static bool cover_stmt(Op *op, void *user)
     return true;
 }
 
+typedef struct Fences {
+    Warn *w;
+    const ParInfo *pi;
+} Fences;
+
+/* A thread need not wait for its own ordinary accesses. */
+static bool warn_fence(Op *op, void *user)
+{
+    Fences *f = user;
+    if (op->code != OP_par_fence)
+        return true;
+    const ThreadSet *t = par_threads(f->pi, op);
+    const SyncTimeline *all = sync_timeline_find("cuda_in_order");
+    const SyncTimeline *first =
+        sync_timeline_find(op_attr_str(op, "first", ""));
+    const SyncTimeline *second =
+        sync_timeline_find(op_attr_str(op, "second", ""));
+    if (!t || t->kind != THREADS_one || !first || !second ||
+        !sync_timeline_includes(all, first) ||
+        !sync_timeline_includes(all, second))
+        return true;
+    Diag *d = diag_warning(f->w->ctx, op->loc, "idle-fence",
+                           "a Fence by one thread among its own ordinary "
+                           "accesses does nothing");
+    diag_fix(f->w->ctx, d, "let all threads that exchange data execute it");
+    return true;
+}
+
 static bool warn_device(Op *op, void *user)
 {
     Warn *w = user;
@@ -269,7 +336,10 @@ static bool warn_device(Op *op, void *user)
     c.pi = par_analyze(w->ctx, w->m, op);
     ctx_rollback(w->ctx, mark);
     const ParDevice *d = par_device(c.pi, op);
-    if (!par_ok(c.pi) || !d || op_attr(op, "warp_config"))
+    if (!par_ok(c.pi) || !d)
+        return false;
+    op_walk(op, warn_fence, &(Fences){ w, c.pi });
+    if (op_attr(op, "warp_config"))
         return false;
     op_walk(op, cover_stmt, &c);
     int64_t first = 0, n = d->block_dim / 32;
@@ -290,6 +360,7 @@ void warn_proc(Ctx *ctx, Module *m, Op *proc)
     Warn w = { .ctx = ctx, .m = m, .arena = arena_new() };
     w.used = ARENA_ARRAY(w.arena, bool, m->next_value);
     w.read = ARENA_ARRAY(w.arena, bool, m->next_value);
+    w.written = ARENA_ARRAY(w.arena, bool, m->next_value);
     op_walk(proc, note_uses, &w);
     op_walk(proc, warn_stmt, &w);
     op_walk(proc, warn_device, &w);

@@ -123,7 +123,7 @@ COMMANDS = [
     ("exo-translate {saxpy} --to=cubin --ptxas=/bin/false -o x", 1,
      "/bin/false refuses the PTX"),
     ("exo-translate {saxpy} --to=cubin --ptxas=/bin/true -o x", 1,
-     "/bin/true left no cubin"),
+     "/bin/true left no kernel.cubin"),
     ("exo-run {saxpy}", 2, "needs a value for 'N'"),
     ("exo-run {saxpy} --size", 2, "expected M=V,N=V"),
     ("exo-run {saxpy} --size N=", 2, "--size takes NAME=INTEGER"),
