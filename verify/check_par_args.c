@@ -101,7 +101,7 @@ static void check_trailing(ParCheck *c, const Op *op, const Instr *in)
                  par_text_mem(c->m, found), par_text_value(o->u.access->base));
 }
 
-/* ---- timelines ------------------------------------------------------------ */
+/* ---- timelines ----------------------------------------------------------- */
 
 /* An instruction on a timeline by which its memory cannot be accessed. */
 static void check_timeline(ParCheck *c, const Op *op, const Instr *in,

@@ -3,8 +3,8 @@
 A program is a device function of tasks whose body is a row of phases
 (phases.py), each right by itself: it fills registers, shared memory or rings
 and reads them with the synchronisation that this needs. Around it stands host
-code of several forms. About half of the programs are then broken at one
-place or a few: a statement dropped or swapped with its neighbour, a number, unit,
+code of several forms. About half of the programs are then broken at one place
+or a few: a statement dropped or swapped with its neighbour, a number, unit,
 timeline or memory changed."""
 
 import random
