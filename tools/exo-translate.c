@@ -313,8 +313,13 @@ static ToolStatus make_code(Translate *t)
     status = make_ptx(t);
     bool gate = t->form >= FORM_cubin || options_has(t->options, "--gate") ||
                 options_has(t->options, "--report");
-    if (status == TOOL_done && gate && t->form != FORM_llvm)
-        status = assemble(t);
+    if (status != TOOL_done || t->form == FORM_llvm)
+        return status;
+    if (gate)
+        return assemble(t);
+    ReadBack back = { t, TOOL_done };
+    tool_not_run(t->m, "check-async/sass", "the PTX is not assembled",
+                 read_back, &back);
     return status;
 }
 
