@@ -208,33 +208,33 @@ Step exec_wgmma(Warp *w, const Op *op, uint32_t mask)
 
 /* ---- the engine ---------------------------------------------------------- */
 
-static float decode(ScalarType t, const unsigned char *p)
+/* `count` elements side by side to out[0], out[step], .. */
+static void decode(ScalarType t, const unsigned char *p, size_t count,
+                   float *out, size_t step)
 {
-    uint16_t h;
-    float f;
-    switch (t) {
-    case TY_bf16:
-        memcpy(&h, p, 2);
-        return scalar_bf16_to_f32(h);
-    case TY_f16:
-        memcpy(&h, p, 2);
-        return scalar_f16_to_f32(h);
-    case TY_f32:
-        memcpy(&f, p, 4);
-        return scalar_tf32_truncate(f);
-    default:
-        return (float)scalar_decode(t, p);
+    size_t size = (size_t)scalar_type_bytes(t);
+    for (size_t i = 0; i < count; i++, p += size, out += step) {
+        uint16_t h = 0;
+        if (size == 2)
+            memcpy(&h, p, 2);
+        if (t == TY_bf16)
+            *out = scalar_bf16_to_f32(h);
+        else if (t == TY_f16)
+            *out = scalar_f16_to_f32(h);
+        else if (t != TY_f32)
+            *out = (float)scalar_decode(t, p);
+        else {
+            memcpy(out, p, 4);
+            *out = scalar_tf32_truncate(*out);
+        }
     }
 }
 
-/* Up to 16 bytes side by side, which no swizzle parts: `count` elements to
- * out[0], out[step], .. */
-static bool fetch_chunk(Machine *mc, Effect *e, const MmaOperand *o,
-                        int64_t byte, int64_t count, float *out, size_t step)
+/* The engine reads `bytes` bytes at an address behind the swizzle. */
+static bool read_span(Machine *mc, Effect *e, const MmaOperand *o, int64_t at,
+                      size_t bytes)
 {
     const Cta *cta = e->warp->cta;
-    size_t size = o->obj->elem_bytes, bytes = (size_t)count * size;
-    int64_t at = shared_address(o->obj->swizzle, byte);
     if (memchr(cta->written + at, 0, bytes)) {
         StrBuf name = { 0 };
         value_print_name(&name, o->obj->value);
@@ -245,28 +245,39 @@ static bool fetch_chunk(Machine *mc, Effect *e, const MmaOperand *o,
         strbuf_free(&name);
         return false;
     }
-    for (int64_t i = 0; i < count; i++)
-        out[(size_t)i * step] =
-            decode(o->obj->elem, cta->smem + at + (size_t)i * size);
     if (mc->wants >> MEV_read & 1)
         engine_event(mc, e, cta, o->obj, at, (int64_t)bytes, false);
     return check_proxy(mc, e->warp, ALL_LANES, e->op, cta, at, bytes);
 }
 
-/* `count` elements that are side by side before the swizzle. */
+/* `count` elements that are side by side before the swizzle, which keeps 16
+ * bytes together; two such chunks that are neighbours behind it are one access.
+ */
 static bool fetch_row(Machine *mc, Effect *e, const MmaOperand *o,
                       int64_t element, int64_t count, float *out, size_t step)
 {
+    const unsigned char *smem = e->warp->cta->smem;
     int64_t size = o->obj->elem_bytes;
-    int64_t byte = o->obj->offset + element * size;
-    while (count > 0) {
-        int64_t n = (16 - byte % 16) / size;
-        n = n < count ? n : count;
-        if (!fetch_chunk(mc, e, o, byte, n, out, step))
+    int64_t byte = o->obj->offset + element * size, left = count * size;
+    while (left > 0) {
+        int64_t at = shared_address(o->obj->swizzle, byte);
+        int64_t n = 16 - byte % 16, first = at;
+        n = n < left ? n : left;
+        decode(o->obj->elem, smem + at, (size_t)(n / size), out, step);
+        out += (size_t)(n / size) * step;
+        byte += n;
+        left -= n;
+        int64_t next = shared_address(o->obj->swizzle, byte);
+        if (left >= 16 && n == 16 && (next == at + 16 || next == at - 16)) {
+            decode(o->obj->elem, smem + next, (size_t)(16 / size), out, step);
+            out += (size_t)(16 / size) * step;
+            first = next < at ? next : at;
+            byte += 16;
+            left -= 16;
+            n = 32;
+        }
+        if (!read_span(mc, e, o, first, (size_t)n))
             return false;
-        byte += n * size;
-        out += (size_t)n * step;
-        count -= n;
     }
     return true;
 }
