@@ -260,7 +260,10 @@ void scalar_encode(ScalarType type, double value, void *bits)
     const ScalarInfo *t = scalar_info(type);
     if (t->kind == SK_NONE || t->kind == SK_GENERIC)
         return;
-    if (t->kind == SK_FLOAT)
+    if (type == TY_f32 && value == value) { /* the machine's own conversion */
+        float f = (float)value;
+        memcpy(bits, &f, sizeof f);
+    } else if (t->kind == SK_FLOAT)
         scalar_store_bits(type, encode_float(t, value), bits);
     else if (type == TY_bool)
         scalar_encode_int(type, value != 0 && value == value, bits);
