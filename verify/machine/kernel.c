@@ -255,8 +255,28 @@ static void map_box(Prepare *p, MemObj *o)
         o->box[d] = ref->params[1 + d].i;
 }
 
-static void prepare_param(Prepare *p, const Value *v, const HostArg *arg)
+/* The launch's numbers, for extents of the kernel's parameters. */
+typedef struct Given {
+    const Block *b;
+    const HostArg *args;
+    unsigned n;
+} Given;
+
+static bool given_value(const Env *env, const Atom *atom, int64_t *out)
 {
+    const Given *g = env->user;
+    for (unsigned i = 0; atom->kind == ATOM_var && i < g->n; i++)
+        if (!g->b->args[i].value && g->b->args[i].var == atom->var) {
+            *out = g->args[i].value;
+            return true;
+        }
+    return false;
+}
+
+static void prepare_param(Prepare *p, const Value *v, const HostArg *arg,
+                          const Given *given)
+{
+    Env env = { .value = given_value, .user = (void *)given };
     if (!arg->view.tensor) {
         prepare_fail(p, p->k->op,
                      "the launch gives no tensor for a parameter that is one");
@@ -273,6 +293,14 @@ static void prepare_param(Prepare *p, const Value *v, const HostArg *arg)
         return;
     }
     for (unsigned d = 0; d < o->rank; d++) {
+        int64_t says;
+        if (affine_eval(v->shape[d], &env, &says) &&
+            says != arg->view.extent[d]) {
+            prepare_fail(p, p->k->op,
+                         "an argument of the launch has another extent than "
+                         "the parameter");
+            return;
+        }
         o->extent[d] = arg->view.extent[d];
         o->stride[d] = arg->view.stride[d];
     }
@@ -327,9 +355,10 @@ Kernel *kernel_prepare(Module *m, Arena *arena, const Op *op,
     k->varying[k->lane] = true;
     k->objs = ARENA_ARRAY(arena, MemObj *, k->n_values);
     k->composed = ARENA_NEW(arena, struct AccessMap);
+    Given given = { b, args, n_args };
     for (unsigned i = 0; i < n_args && p.ok; i++)
         if (b->args[i].value)
-            prepare_param(&p, b->args[i].value, &args[i]);
+            prepare_param(&p, b->args[i].value, &args[i], &given);
     if (p.ok)
         block_walk(op->blocks[0], visit, &p);
     return p.ok ? k : NULL;

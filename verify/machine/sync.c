@@ -150,6 +150,12 @@ static Step exec_mbar_init(Warp *w, const Op *op, uint32_t mask)
     for (unsigned d = 0; d < o->rank; d++)
         n *= o->extent[d];
     for (int64_t i = 0; i < n; i++) {
+        if (w->cta->bars[o->offset / 8 + i].ready) {
+            machine_fail(w->machine, w, mask, op, "mbarrier",
+                         "an mbarrier is initialised once, but this one was "
+                         "before");
+            return STEP_failed;
+        }
         w->cta->bars[o->offset / 8 + i] = (Mbar){ .count = o->count,
                                                   .pending = o->count,
                                                   .ready = true,

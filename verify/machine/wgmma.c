@@ -36,14 +36,16 @@ static bool shared_operand(Warp *w, const Op *op, const Access *a,
         return mma_fail(w, op, "operands in memory must be shared objects");
     for (unsigned d = 0; d < a->rank; d++) {
         int64_t l = 1;
-        if (a->dims[d].kind != DIM_interval)
-            continue;
-        if (!warp_index(w, op, a->dims[d].len, 0, &l))
+        bool interval = a->dims[d].kind == DIM_interval;
+        if (interval && !warp_index(w, op, a->dims[d].len, 0, &l))
             return false;
+        if (out->index[d] < 0 || l < 0 || out->index[d] >= out->obj->extent[d] ||
+            l > out->obj->extent[d] - out->index[d])
+            return mma_fail(w, op, "an operand leaves its shared object");
+        if (!interval)
+            continue;
         if (n == 3)
             return mma_fail(w, op, "an operand has more than three intervals");
-        if (out->index[d] < 0 || out->index[d] + l > out->obj->extent[d])
-            return mma_fail(w, op, "an operand leaves its shared object");
         out->dim[n] = (int)d;
         len[n++] = l;
     }
