@@ -187,6 +187,10 @@ def main():
         print(f"{section} {kind}: " + ", ".join(
             f"{count[verdict]} {verdict}" for verdict in VERDICTS
             if count[verdict]))
+    verdicts = collections.Counter(case.verdict for case in cases)
+    print(f"{len(cases)} cases: " + ", ".join(
+        f"{verdicts[verdict]} {verdict}" for verdict in VERDICTS
+        if verdicts[verdict]))
     print(f"{len(cases) + len(faults) - failed} passed, {failed} failed, "
           "0 skipped")
     return 1 if failed else 0

@@ -78,7 +78,8 @@ def fault_of(scratch, row):
 
 
 def main():
-    status, _ = catalogue.run("exo-opt", "--diagnostics=json", "--list-passes")
+    status, _ = catalogue.run("exo-opt", catalogue.path_of("kernels/saxpy.exo"),
+                              "--diagnostics=json", "-o", os.devnull)
     rows = list(read_rows())
     if status == 4:
         print("skipped: built without JSON")

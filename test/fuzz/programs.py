@@ -7,7 +7,8 @@ usage: test/fuzz/programs.py [--bin=FOLDER] [--count=N] [--seed=N] [--keep=DIR]
 The programs are those of generate.py. For each, no check may crash or run past
 the limit, and one that every check has proved must compute on the machine
 model, under three schedules and at two sizes where it has any, what it computes
-sequentially. What fails is kept as seed-N.exo in --keep. Printed are how many
+sequentially. The text with derived.* attributes of one that is lowered passes
+check-par too. What fails is kept as seed-N.exo in --keep. Printed are how many
 programs were generated, accepted, refused, undecided, lowered (check-par proved
 them) and run, for each feature how many programs with it were accepted, and
 `N passed, N failed, N skipped` at the end. Fewer than two of five accepted is a
@@ -50,6 +51,8 @@ class Trial:
             status, "failed")
         if self.kind == "failed":
             self.fault = f"exo-check: status {status}\n{output}"
+        if self.lowered:
+            self.compare_derived(folder, path)
         if self.kind != "accepted":
             return
         for size in program.size_run():
@@ -63,6 +66,17 @@ class Trial:
                 self.fault = (f"accepted, but exo-run {' '.join(sized)}: "
                               f"status {status}\n{output}")
                 return
+
+    def compare_derived(self, folder, path):
+        """What the analysis writes down, it finds again."""
+        tool, text = os.path.join(folder, "exo-opt"), path + ".eir"
+        status, output = run([tool, path, "--print-derived", "-o", text])
+        if status == 0:
+            status, output = run([tool, text, "--pass-pipeline=check-par",
+                                  "-o", os.devnull])
+        if status:
+            self.kind = "failed"
+            self.fault = f"derived attributes: status {status}\n{output}"
 
 
 def option(name, otherwise):
@@ -80,6 +94,8 @@ def try_seed(folder, keep, seed):
     trial = Trial(folder, program, path)
     if not trial.fault:
         os.remove(path)
+        if os.path.exists(path + ".eir"):
+            os.remove(path + ".eir")
     return trial
 
 
