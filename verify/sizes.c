@@ -312,11 +312,12 @@ SizeSet chooser_keep(const Chooser *c)
 /* ---- a few sets ---------------------------------------------------------- */
 
 /* Trips of sequential loops, and of the first and other task dimensions, with
- * as little as possible in the last one of them; or as much (full), or one step
- * less than that where there is one trip (wide). */
+ * as little as possible in the last one of them; or as much (full; tiles: of
+ * parameters that no sequential loop depends on), or one step less than that
+ * where there is one trip (wide). */
 typedef struct Wish {
     int64_t seq, first, other;
-    bool full, wide;
+    bool full, tiles, wide;
 } Wish;
 
 /* Does parameter i at value v give each loop the trips that it has at `from`,
@@ -354,6 +355,14 @@ static int64_t fill_trips(Chooser *c, unsigned i, int64_t least, bool one)
     return least + lo * c->step[i];
 }
 
+static bool has_steps(const Chooser *c, VarId v)
+{
+    for (unsigned n = 0; n < c->n_loops; n++)
+        if (!c->loops[n].tasks && size_loop_uses(&c->loops[n], v))
+            return true;
+    return false;
+}
+
 /* The greatest that a loop asks for; such a parameter is pinned. */
 static void choose(Chooser *c, unsigned i, const Wish *w)
 {
@@ -375,7 +384,9 @@ static void choose(Chooser *c, unsigned i, const Wish *w)
     int64_t most = fill_trips(c, i, best, w->wide);
     if (w->wide && most > best)
         most -= c->step[i];
-    c->values[i] = w->full || w->wide ? most : best;
+    bool filled = w->full || w->wide ||
+                  (w->tiles && !has_steps(c, c->set.vars[i]));
+    c->values[i] = filled ? most : best;
 }
 
 static unsigned add_set(Chooser *c, const Wish *w, SizeSet *out, unsigned n)
@@ -421,7 +432,7 @@ unsigned sizes_choose(Arena *arena, Module *m, const Op *proc, Module *of,
         look_at(c, of, program);
     int64_t depth = c->modulus > c->depth ? c->modulus : c->depth;
     Wish all = { .seq = 2 * depth + 1, .first = 3, .other = 1, .wide = true };
-    Wish one = { .seq = 1, .first = 1, .other = 2 };
+    Wish one = { .seq = 1, .first = 1, .other = 2, .tiles = true };
     Wish full = { .seq = depth > 1 ? depth : 2,
                   .first = 2,
                   .other = 1,
