@@ -32,26 +32,36 @@ sys.path.insert(0, os.path.join(HERE, "instructions"))
 
 import ampere  # noqa: E402
 import hopper  # noqa: E402
+import merge  # noqa: E402
 import tiles  # noqa: E402
 
 SAMPLE = 40  # one case in so many, in a short run
 COLUMNS = ("body/machine", "ptxas", "gpu")
 MISSING = 4  # exit status of the tools
+GROUP = 24  # cases a program on another machine
 
 RUN_SH = """\
 #!/bin/sh
-# Runs each case of this folder on the GPU: EXO_RUN=.. run.sh [JOBS]. A line
-# `NAME pass` or `NAME fail` a case goes to results, what it printed to NAME.log.
+# Runs the programs of this folder on the GPU: EXO_RUN=.. run.sh [JOBS]. A line
+# `CASE pass` or `CASE fail` goes to results, what was printed to PROGRAM.log. A
+# program of several cases that fails is run case by case.
 cd "$(dirname "$0")" || exit 2
 export EXO_RUN="${EXO_RUN:-exo-run}"
 one() {
     name=$1
     shift
+    members=$(sed -n "s/^$name: //p" members)
     if "$EXO_RUN" "$name.exo" "$@" --level=gpu --ptx="$name.ptx" --check \\
         >"$name.log" 2>&1; then
-        echo "$name pass"
-    else
+        for member in ${members:-$name}; do
+            echo "$member pass"
+        done
+    elif [ -z "$members" ]; then
         echo "$name fail"
+    else
+        for member in $members; do
+            (one "$member")
+        done
     fi
 }
 if [ "$1" = --one ]; then
@@ -59,7 +69,7 @@ if [ "$1" = --one ]; then
     one "$@"
     exit 0
 fi
-xargs -P "${1:-4}" -L 1 sh ./run.sh --one <cases >results
+xargs -P "${1:-4}" -L 1 sh ./run.sh --one <programs >results
 grep -c ' pass$' results
 grep ' fail$' results
 exit 0
@@ -166,14 +176,29 @@ def read_results(folder):
 
 
 def write_gpu(folder, results):
-    """What run.sh needs beside the programs and their PTX."""
-    with open(os.path.join(folder, "run.sh"), "w", encoding="utf-8") as out:
+    """What run.sh needs beside the cases and their PTX: programs of several."""
+    def path(name):
+        return os.path.join(folder, name)
+
+    good = [r.case for r in results if os.path.exists(path(r.case.name + ".ptx"))]
+    with open(path("run.sh"), "w", encoding="utf-8") as out:
         out.write(RUN_SH)
-    with open(os.path.join(folder, "cases"), "w", encoding="utf-8") as out:
-        for r in results:
-            if os.path.exists(os.path.join(folder, r.case.name + ".ptx")):
-                sizes = f" --size {r.case.sizes}" if r.case.sizes else ""
-                out.write(f"{r.case.name}{sizes}\n")
+    with open(path("programs"), "w", encoding="utf-8") as programs, \
+            open(path("members"), "w", encoding="utf-8") as lists:
+        for program, members in merge.groups(good, GROUP):
+            sizes = f" --size {program.sizes}" if program.sizes else ""
+            programs.write(f"{program.name}{sizes}\n")
+            if len(members) == 1 and members[0] is program:
+                continue
+            names = " ".join(c.name for c in members)
+            lists.write(f"{program.name}: {names}\n")
+            base = path(program.name)
+            with open(base + ".exo", "w", encoding="utf-8") as out:
+                out.write(program.text)
+            status, output = run(tool("exo-translate"), base + ".exo",
+                                 "--to=ptx", "-o", base + ".ptx")
+            if status:
+                raise RuntimeError(output)
 
 
 def print_table(results):
