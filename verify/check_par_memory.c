@@ -9,10 +9,11 @@ static bool is_const_dim(const Value *v, unsigned i, int64_t *out)
     return affine_is_const(v->shape[i], out);
 }
 
+/* From dimension `first` up to the packed ones, which check_packed looks at. */
 static void check_constant_shape(ParCheck *c, const Op *op, const Value *v,
                                  const Mem *mem, unsigned first)
 {
-    for (unsigned i = first; i < v->type->rank; i++) {
+    for (unsigned i = first; i + mem->packed < v->type->rank; i++) {
         int64_t n;
         if ((int)i == v->ring_dim || is_const_dim(v, i, &n))
             continue;
