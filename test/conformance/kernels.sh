@@ -64,6 +64,9 @@ for clusters in 1 2; do
     for size in M=32,K=32 M=70,K=100 M=1,K=1; do
         agrees gemv_f32 "$size" $clusters
     done
+    for size in Z=1,S=128 Z=2,S=384; do
+        agrees attention_sm90_bf16 "$size" $clusters
+    done
     for kernel in gemm_sm80_f16 gemm_sm80_bf16 gemm_sm80_tf32 \
         gemm_sm80_f16_mbarrier gemm_sm80_bf16_mbarrier \
         gemm_sm80_tf32_mbarrier; do
