@@ -34,6 +34,14 @@ static AccessDim *first_interval(Access *a)
     panic("a copy without an interval");
 }
 
+/* A rule that is broken: a box begins a row further. */
+static void move_first(Lower *L, Access *a, bool wrong)
+{
+    AccessDim *d = first_interval(a);
+    if (wrong)
+        d->lo = affine_add_const(L->m->exprs, d->lo, 1);
+}
+
 /* Narrows the first interval of a to part `which` of n. */
 static void take_part(Lower *L, Access *a, const Affine *which, int64_t n)
 {
@@ -65,6 +73,7 @@ static void emit_load(Lower *L, Op *op, const Instr *in, int64_t n_cta)
         take_part(L, from, which, n_cta);
     }
     points_to_intervals(L, from);
+    move_first(L, from, LOWER_WRONG(L, "load-rows"));
     Access *bar = lower_barrier(L, s);
     Block *outer = L->out;
     L->out = lower_elect(L);
@@ -96,6 +105,7 @@ static Op *emit_bulk_out(Lower *L, Op *op, const Instr *in, OpCode code)
     Access *to = arg_access(L, op, instr_param(in, "dst"));
     Access *from = arg_access(L, op, instr_param(in, "src"));
     points_to_intervals(L, to);
+    move_first(L, to, LOWER_WRONG(L, "store-rows"));
     Block *outer = L->out;
     L->out = lower_elect(L);
     Op *store = lower_emit(L, code, 2, 0, 0);
@@ -216,9 +226,11 @@ static void hook_wgmma(Lower *L, Op *op, const Instr *in)
                     a->shape[0] == steps * k && strstr(in->name, "_col_");
     for (int64_t s = 0; s < steps; s++) {
         Value *before = frag_value(L, d);
-        const Cond *scale = d->live;
+        const Cond *scale =
+            LOWER_WRONG(L, "scale-d") ? cond_bool(L->m->exprs, false) : d->live;
         Operand from_a = wgmma_a(L, op, in, s, k, a_across);
-        Operand from_b = wgmma_b(L, op, in, s, k, b->rank == 3);
+        int64_t step = LOWER_WRONG(L, "k-step") ? 0 : s;
+        Operand from_b = wgmma_b(L, op, in, step, k, b->rank == 3);
         if (L->failed)
             return;
         Op *mma = lower_emit(L, OP_async_wgmma_mma_async, 4, 1, 0);
@@ -266,7 +278,8 @@ static void hook_tile_store(Lower *L, Op *op, const Instr *in)
     store->operands[1] = opnd_value(v);
     op_set_int(L->m, store, "rows", rows);
     op_set_int(L->m, store, "cols", cols);
-    op_set_int(L->m, store, "col0", col0 ? col0->i : 0);
+    op_set_int(L->m, store, "col0",
+               col0 && !LOWER_WRONG(L, "col0") ? col0->i : 0);
 }
 
 /* ---- by PTX -------------------------------------------------------------- */

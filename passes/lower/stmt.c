@@ -88,6 +88,8 @@ static void drop_if_idle(Op *op)
 
 static void lower_if(Lower *L, const Cond *cond, Block *then, Block *otherwise)
 {
+    if (LOWER_WRONG(L, "no-guard"))
+        cond = cond_bool(L->m->exprs, true);
     if (cond->kind == COND_true || cond->kind == COND_false) {
         Block *taken = cond->kind == COND_true ? then : otherwise;
         if (taken)

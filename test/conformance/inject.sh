@@ -15,7 +15,8 @@ kernels="gemm_sm90_bf16 gemm_sm90_bf16_1x1 gemm_sm80_bf16
 [ "${EXO_LONG:-}" = 1 ] && kernels=$(cd kernels && ls *.exo | sed 's/.exo$//')
 rules="count-plus count-minus bytes slot ring-reset wait-before no-wait no-fence
     no-proxy-fence no-warp-sync group-plus bulk-plus no-cp-wait mask-narrow
-    mask-wide no-init-fence no-entry-barrier no-exit-barrier registers"
+    mask-wide no-init-fence no-entry-barrier no-exit-barrier registers
+    load-rows store-rows scale-d k-step col0 no-guard"
 
 # Changes that leave a right program: more registers than asked for while the
 # pool has room; mbarriers without the fences of their initialisation, where no
@@ -42,9 +43,11 @@ one() {
         echo -
         return
     fi
-    "$bin/exo-check" "$tmp/wrong.eir" >"$tmp/out" 2>"$tmp/err"
+    "$bin/exo-check" "kernels/$kernel.exo" --lowered="$tmp/wrong.eir" \
+        >"$tmp/out" 2>"$tmp/err"
     if grep -q ': refuted' "$tmp/out"; then
         grep -q 'was never written' "$tmp/err" && echo D-RAW && return
+        grep -q 'is outside' "$tmp/err" && echo bounds && return
         sed -n "s/.*error: \\(.*': \\)\\{0,1\\}\\([A-Z]*-[A-Z]*\\): .*/\\2/p" \
             "$tmp/err" | sort -u | paste -s -d, -
     elif harmless "$rule" "$tmp/err" "$kernel"; then

@@ -7,7 +7,7 @@ from bases import ALL, COOP, RINGS
 from faults import GROUPS
 from edits import (drop, move, replace, swap_lines, swap_words, unchanged,
                    under)
-from kinds import always, past_depth, from_one, from_two, never, only_one
+from kinds import always, from_one, from_two, never, only_one
 
 
 class Kind:
@@ -70,7 +70,7 @@ KINDS = [
          from_two),
     Kind("await-index", "await of another free slot", ["sm80_ring"],
          replace(r"Await\((empty|free)", r"\bk\]", "0]"), DATA + " B-COUNT",
-         past_depth),
+         from_two),
     # ---- waits of wgmma and the release of slots ----------------------------
     Kind("group-wait-dropped", "wait of wgmma dropped in the loop", GROUPS,
          drop(r"Await\(group.*, 1\)"), "D-RELEASE D-FREED", from_two),
