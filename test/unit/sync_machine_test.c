@@ -352,13 +352,13 @@ Test(sync_machine, agrees_on_gemms)
     if (!getenv("EXO_LONG"))
         return;
     agrees_on(EXAMPLE("gemm_bf16_cluster"), (int64_t[]){ 256, 256, 256 });
-    agrees_on(KERNEL("gemm_simt_f32"), (int64_t[]){ 128, 128, 32 });
+    agrees_on(KERNEL("gemm_simt_f32"), (int64_t[]){ 128, 128, 16 });
     agrees_on(KERNEL("gemv_f32"), (int64_t[]){ 33, 40 });
-    agrees_on(KERNEL("gemm_sm80_bf16"), (int64_t[]){ 128, 128, 72 });
-    agrees_on(KERNEL("gemm_sm80_f16"), (int64_t[]){ 136, 128, 40 });
-    agrees_on(KERNEL("gemm_sm80_tf32"), (int64_t[]){ 128, 128, 40 });
-    agrees_on(KERNEL("gemm_sm80_bf16_mbarrier"), (int64_t[]){ 128, 128, 72 });
-    agrees_on(KERNEL("gemm_sm80_f16_mbarrier"), (int64_t[]){ 128, 136, 40 });
+    agrees_on(KERNEL("gemm_sm80_bf16"), (int64_t[]){ 128, 128, 8 });
+    agrees_on(KERNEL("gemm_sm80_f16"), (int64_t[]){ 136, 128, 8 });
+    agrees_on(KERNEL("gemm_sm80_tf32"), (int64_t[]){ 128, 128, 8 });
+    agrees_on(KERNEL("gemm_sm80_bf16_mbarrier"), (int64_t[]){ 128, 128, 8 });
+    agrees_on(KERNEL("gemm_sm80_f16_mbarrier"), (int64_t[]){ 128, 136, 8 });
     agrees_on(KERNEL("gemm_sm90_bf16"), (int64_t[]){ 256, 256, 320 });
     agrees_on(KERNEL("gemm_sm90_f16"), (int64_t[]){ 256, 256, 136 });
     agrees_on(KERNEL("gemm_sm90_tf32"), (int64_t[]){ 256, 256, 72 });
