@@ -51,9 +51,10 @@ static void report_origin(const SchedOrigin *o)
         asked += o->steps.data[i]->asked;
         solver += o->steps.data[i]->asked_solver;
     }
-    printf("schedule @%s: proved [%zu steps from @%s; %u questions, %u by the "
+    printf("schedule @%s: proved [%zu step%s from @%s; %u questions, %u by the "
            "solver]\n",
-           o->proc, o->steps.len, o->from, asked, solver);
+           o->proc, o->steps.len, o->steps.len == 1 ? "" : "s", o->from, asked,
+           solver);
     for (size_t i = 0; i < o->steps.len; i++)
         report_step(o->proc, o->steps.data[i]);
 }

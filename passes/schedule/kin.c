@@ -4,7 +4,7 @@
 typedef struct Member {
     const char *name;
     unsigned family;
-    KinFields fields;
+    KinDifference from_family; /* from what its family does */
 } Member;
 
 typedef struct Families {
@@ -38,45 +38,53 @@ static void add_field(Arena *arena, KinFields *fields, const char *field)
     VEC_PUSH(arena, fields, field);
 }
 
-static void add_fields(Arena *arena, KinFields *to, const KinFields *from)
+static void add_difference(Arena *arena, KinDifference *to,
+                           const KinDifference *from)
 {
-    for (size_t i = 0; i < from->len; i++)
-        add_field(arena, to, from->data[i]);
+    for (size_t i = 0; i < from->fields.len; i++)
+        add_field(arena, &to->fields, from->fields.data[i]);
+    to->reassociates |= from->reassociates;
+    to->rounds |= from->rounds;
+}
+
+static void copy_member(Families *f, const char *name, const char *of)
+{
+    size_t i = member(f, name), from = member(f, of);
+    Member *m = &f->members.data[i];
+    m->family = f->members.data[from].family;
+    m->from_family = (KinDifference){ 0 };
+    add_difference(f->arena, &m->from_family,
+                   &f->members.data[from].from_family);
 }
 
 static void apply(Families *f, const KinNote *note)
 {
-    size_t i = member(f, note->proc), from;
-    Member *m = &f->members.data[i];
-    switch (note->kind) {
-    case KIN_copy:
-        from = member(f, note->other);
-        m = &f->members.data[i];
-        m->family = f->members.data[from].family;
-        m->fields = (KinFields){ 0 };
-        add_fields(f->arena, &m->fields, &f->members.data[from].fields);
-        break;
-    case KIN_rename:
-        m->name = note->other;
-        break;
-    case KIN_breaks:
-        m->family = f->n_families++;
-        break;
-    case KIN_modulo:
-        add_field(f->arena, &m->fields, note->other);
-        break;
+    if (note->kind == KIN_copy) {
+        copy_member(f, note->proc, note->other);
+        return;
     }
+    Member *m = &f->members.data[member(f, note->proc)];
+    if (note->kind == KIN_rename)
+        m->name = note->other;
+    else if (note->kind == KIN_breaks)
+        m->family = f->n_families++;
+    else if (note->kind == KIN_modulo)
+        add_field(f->arena, &m->from_family.fields, note->other);
+    else if (note->kind == KIN_reassociates)
+        m->from_family.reassociates = true;
+    else
+        m->from_family.rounds = true;
 }
 
 bool kin_equal(const KinLog *log, Arena *arena, const char *a, const char *b,
-               KinFields *fields)
+               KinDifference *out)
 {
     Families f = { .arena = arena };
     for (size_t i = 0; i < log->notes.len; i++)
         apply(&f, &log->notes.data[i]);
     size_t p = member(&f, a), q = member(&f, b);
     const Member *m = &f.members.data[p], *n = &f.members.data[q];
-    add_fields(arena, fields, &m->fields);
-    add_fields(arena, fields, &n->fields);
+    add_difference(arena, out, &m->from_family);
+    add_difference(arena, out, &n->from_family);
     return m->family == n->family;
 }

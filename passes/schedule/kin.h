@@ -11,10 +11,12 @@
 #include "ir/ir.h"
 
 typedef enum KinKind {
-    KIN_copy,   /* proc is a copy of other */
-    KIN_rename, /* proc is now called other */
-    KIN_breaks, /* callers of proc see a difference from here on */
-    KIN_modulo  /* proc is its equals' equal but for the field other */
+    KIN_copy,         /* proc is a copy of other */
+    KIN_rename,       /* proc is now called other */
+    KIN_breaks,       /* callers of proc see a difference from here on */
+    KIN_modulo,       /* proc is its equals' equal but for the field other */
+    KIN_reassociates, /* a floating sum of proc got another order */
+    KIN_rounds        /* a floating value of proc got another precision */
 } KinKind;
 
 typedef struct KinNote {
@@ -29,10 +31,16 @@ typedef struct KinLog {
 
 typedef VEC(const char *) KinFields;
 
+/* In what two equal procedures may differ all the same. */
+typedef struct KinDifference {
+    KinFields fields; /* of the configuration, after a call */
+    bool reassociates, rounds;
+} KinDifference;
+
 void kin_note(KinLog *log, KinKind kind, const char *proc, const char *other);
-/* Do both come from one, nothing that callers see changed in between? fields
- * receives, in arena, those that may differ after a call. */
+/* Do both come from one, nothing that callers see changed in between? out, in
+ * arena, receives what may differ. */
 bool kin_equal(const KinLog *log, Arena *arena, const char *a, const char *b,
-               KinFields *fields);
+               KinDifference *out);
 
 #endif

@@ -172,16 +172,18 @@ static bool calls_self(Sched *s, Op *other)
 static bool kin_of_callee(Sched *s, const Op *callee, const SchedArg *other)
 {
     const char *name = ctx_intern(s->ctx, op_attr_str(callee, "name", ""));
-    KinFields fields = { 0 };
-    if (!kin_equal(s->kin, s->arena, name, other->s, &fields))
+    KinDifference d = { 0 };
+    if (!kin_equal(s->kin, s->arena, name, other->s, &d))
         return sched_fail(s, other->loc,
                           "'%s' is not shown to do what '%s' does", other->s,
                           name);
-    for (size_t i = 0; i < fields.len; i++) {
-        if (!sched_config_unread(s, fields.data[i], other->loc))
+    for (size_t i = 0; i < d.fields.len; i++) {
+        if (!sched_config_unread(s, d.fields.data[i], other->loc))
             return false;
-        sched_config_differs(s, fields.data[i]);
+        sched_config_differs(s, d.fields.data[i]);
     }
+    s->reassociates |= d.reassociates;
+    s->rounds |= d.rounds;
     return true;
 }
 

@@ -250,6 +250,10 @@ static void record(SchedSession *r, const Sched *s, const char *text,
                         .rounds = s->rounds };
     VEC_PUSH(ctx_arena(r->ctx), &r->result.steps, rec);
     r->proc = name;
+    if (name && s->reassociates)
+        kin_note(&r->kin, KIN_reassociates, name, NULL);
+    if (name && s->rounds)
+        kin_note(&r->kin, KIN_rounds, name, NULL);
 }
 
 static void bind_result(SchedSession *r, const Step *step, uint32_t sid)
