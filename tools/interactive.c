@@ -134,30 +134,31 @@ static void ops(Talk *t, const char *arg)
     strbuf_free(&s);
 }
 
-static void undo(Talk *t, const char *arg)
+/* Moves the session, when it can, and shows what that changed. */
+static void move_session(Talk *t, bool (*move)(SchedSession *s),
+                         const char *nothing)
 {
     StrBuf before = { 0 };
-    (void)arg;
+    CtxMark mark = ctx_mark(t->ctx);
     program_text(t, &before);
-    if (sched_session_undo(t->session))
+    if (move(t->session))
         show_change(t, &before);
     else
-        printf("there is nothing to undo\n");
+        printf("%s\n", nothing);
+    say_reports(t, mark);
     strbuf_free(&before);
+}
+
+static void undo(Talk *t, const char *arg)
+{
+    (void)arg;
+    move_session(t, sched_session_undo, "there is nothing to undo");
 }
 
 static void redo(Talk *t, const char *arg)
 {
-    StrBuf before = { 0 };
-    CtxMark mark = ctx_mark(t->ctx);
     (void)arg;
-    program_text(t, &before);
-    if (sched_session_redo(t->session))
-        show_change(t, &before);
-    else
-        printf("there is nothing to redo\n");
-    say_reports(t, mark);
-    strbuf_free(&before);
+    move_session(t, sched_session_redo, "there is nothing to redo");
 }
 
 static void steps(Talk *t, const char *arg)
