@@ -6,6 +6,7 @@
 #include "ir/lib.h"
 #include "passes/abi.h"
 #include "passes/lower/lower.h"
+#include "verify/async/letters.h"
 #include "verify/async/readback.h"
 
 #include <criterion/criterion.h>
@@ -81,6 +82,85 @@ ParameterizedTest(Program *program, llvm_readback, counts)
     const Diag *d = ctx_diags(l.ctx);
     cr_expect(r.verdict == VERDICT_proved, "%s: %s", program->path,
               d ? d->message : r.reason);
+    strbuf_free(&ptx);
+    unload(&l);
+}
+
+/* ---- one line changed ---------------------------------------------------- */
+
+typedef struct Line {
+    const char *at;
+    size_t n; /* with its end */
+    const char *letter;
+} Line;
+
+/* The lines of the kernel that do what read-back compares, in order. */
+static unsigned find_lines(Loaded *l, const char *ptx, Line *out, unsigned max)
+{
+    Arena *a = ctx_arena(l->ctx);
+    Alphabet letters = { .a = a, .arch = "sm_90a" };
+    PtxKernel k;
+    const char *error;
+    uint32_t line, at = 1;
+    unsigned n = 0;
+    cr_assert(ptx_read(a, ptx, op_attr_str(l->kernels[0], "name", ""), &k,
+                       &error, &line));
+    for (uint32_t i = 0; i < k.n_instrs && n < max; i++) {
+        Letter x = letter_of_instr(&letters, &k.instrs[i]);
+        for (; at < k.instrs[i].line; at++)
+            ptx = strchr(ptx, '\n') + 1;
+        if (x.id)
+            out[n++] = (Line){ ptx, strcspn(ptx, "\n") + 1,
+                               letter_name(&letters, x.id) };
+    }
+    return n;
+}
+
+typedef enum Change { DROP, TWICE, EXCHANGE, CHANGES } Change;
+
+/* The text with that line, and for EXCHANGE the next, changed. */
+static void change_line(StrBuf *out, const char *ptx, const Line *x, Change how)
+{
+    const Line *y = x + 1;
+    strbuf_addn(out, ptx, (size_t)(x->at - ptx));
+    if (how == EXCHANGE) {
+        strbuf_addn(out, y->at, y->n);
+        strbuf_addn(out, x->at + x->n, (size_t)(y->at - x->at) - x->n);
+        strbuf_addn(out, x->at, x->n);
+        strbuf_add(out, y->at + y->n);
+        return;
+    }
+    for (int i = 0; how == TWICE && i < 2; i++)
+        strbuf_addn(out, x->at, x->n);
+    strbuf_add(out, x->at + x->n);
+}
+
+/* Without any line, with it twice, with it and the next one exchanged: each is
+ * refuted. */
+Test(llvm_readback, every_line_counts)
+{
+    static Line lines[512];
+    Loaded l = load("kernels/gemm_sm90_bf16_pingpong.exo");
+    StrBuf ptx = { 0 };
+    cr_assert(llvm_emit_kernels(l.ctx, l.m, l.n, l.kernels, NULL, NULL, &ptx));
+    unsigned n = find_lines(&l, ptx.data, lines, 512), refuted = 0;
+    cr_assert(n > 50 && n < 512);
+    for (unsigned i = 0; i < n; i++)
+        for (Change how = DROP; how < CHANGES; how++) {
+            if (how == EXCHANGE &&
+                (i + 1 == n || lines[i].letter == lines[i + 1].letter ||
+                 lines[i].at == lines[i + 1].at))
+                continue;
+            StrBuf changed = { 0 };
+            change_line(&changed, ptx.data, &lines[i], how);
+            CheckResult r =
+                check_readback(l.ctx, l.m, NULL, 0, changed.data, changed.len);
+            refuted += r.verdict == VERDICT_refuted;
+            cr_expect(r.verdict == VERDICT_refuted, "%s, change %d: %.*s",
+                      lines[i].letter, (int)how, (int)lines[i].n, lines[i].at);
+            strbuf_free(&changed);
+        }
+    cr_expect(refuted > 2 * n);
     strbuf_free(&ptx);
     unload(&l);
 }
