@@ -135,6 +135,7 @@ static const ClassRow classes[] = {
     { "in-flight", NULL, "W-REG" },
     { "wgmma", NULL, "W-REG" },
     { "copy", NULL, "M-BOX" },
+    { "align", NULL, "M-ALIGN" },
     { "machine", "mbarrier.arrive", "CL-MASK" },
     { "machine", "bulk.tensor.load", "CL-MASK" },
     { "machine", "barrier.cta.sync", "C-ID" },

@@ -87,8 +87,12 @@ static void check_alloc(Budget *b, const Op *op)
     int64_t offset = op_attr_int(op, "offset", -1);
     if (!op_attr(op, "offset"))
         return;
-    int64_t bytes = value_elements(v) * scalar_type_bytes(v->type->elem);
-    add_stretch(b, op, offset, bytes, false);
+    int64_t size = scalar_type_bytes(v->type->elem);
+    add_stretch(b, op, offset, value_elements(v) * size, false);
+    if (size > 0 && offset % size)
+        fault(b, op, "M-ALIGN",
+              "elements of %lld bytes must begin at a multiple of them",
+              (long long)size);
 }
 
 static void check_mbarriers(Budget *b, const Op *op)

@@ -241,6 +241,20 @@ static bool gather_memory(Warp *w, const struct LaneCall *c, CallArg *a)
     return true;
 }
 
+/* What an instruction moves in one piece begins at a multiple of its bytes. */
+static bool check_aligned(Warp *w, const Op *op, const Place *p, unsigned lane,
+                          int64_t bytes)
+{
+    int64_t at = p->tensor ? p->at * p->obj->elem_bytes : p->at;
+    if (bytes < 1 || p->outside || at % bytes == 0)
+        return true;
+    return machine_fail(w->machine, w, 1u << lane, op, "align",
+                        "moves %lld bytes at once, but begins at byte %lld of "
+                        "%s, which is no multiple of them",
+                        (long long)bytes, (long long)at,
+                        p->tensor ? "a tensor" : "shared memory");
+}
+
 /* ldmatrix: lane 8 q + r gives the address of row r of matrix q, 16 bytes that
  * lie together; operand 'A' takes the matrices column by column. */
 static bool gather_rows(Warp *w, const struct LaneCall *c, CallArg *a)
@@ -263,7 +277,8 @@ static bool gather_rows(Warp *w, const struct LaneCall *c, CallArg *a)
                              lane, index, NULL))
                 return false;
         }
-        if (!place_at(w, a->op, a->obj, index, lane, &p))
+        if (!place_at(w, a->op, a->obj, index, lane, &p) ||
+            (col % width == 0 && !check_aligned(w, a->op, &p, lane, 16)))
             return false;
         index[a->dim[1]]++;
         if (!place_written(&p))
@@ -413,6 +428,21 @@ static bool call_now(Warp *w, const Op *op, const Instr *in, LaneGroup group,
     return ok;
 }
 
+/* The operands of one cp.async. */
+static bool call_aligned(Warp *w, const Op *op, const struct LaneCall *c)
+{
+    for (unsigned i = 0; i < c->n; i++) {
+        const CallArg *a = &c->args[i];
+        Place p;
+        if (a->obj &&
+            (!place_at(w, op, a->obj, a->index, c->group.lane, &p) ||
+             !check_aligned(w, op, &p, c->group.lane,
+                            a->temp->count * a->obj->elem_bytes)))
+            return false;
+    }
+    return true;
+}
+
 static bool start_cp_async(Warp *w, const Op *op, const Instr *in,
                            uint32_t mask)
 {
@@ -424,7 +454,8 @@ static bool start_cp_async(Warp *w, const Op *op, const Instr *in,
     FOR_LANES(l, mask)
     {
         e->group[l] = w->cp.open[l];
-        if (!bind_call(w, op, in, (LaneGroup){ l, 1, 1 }, &e->calls[l]))
+        if (!bind_call(w, op, in, (LaneGroup){ l, 1, 1 }, &e->calls[l]) ||
+            !call_aligned(w, op, &e->calls[l]))
             return false;
     }
     return true;

@@ -341,6 +341,12 @@ static bool tile_target(Warp *w, const Op *op, TileTarget *t)
         return machine_fail(w->machine, w, ALL_LANES, op, "bounds",
                             "the access must have as many rows as are "
                             "stored");
+    int64_t outer = 1;
+    if ((n == 3 && !affine_is_const(a->dims[dims[0]].len, &outer)) ||
+        outer * t->inner != op_attr_int(op, "cols", 0))
+        return machine_fail(w->machine, w, ALL_LANES, op, "bounds",
+                            "the access must have as many columns as are "
+                            "stored");
     t->dim[0] = n == 3 ? dims[0] : -1;
     t->dim[1] = dims[n - 2];
     t->dim[2] = dims[n - 1];
