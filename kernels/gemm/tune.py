@@ -177,25 +177,34 @@ def fit(torch, rows, times):
     return result
 
 
-def costs(torch, kernel, timed, multiprocessors):
-    """The two shape classes of a kernel: one wave of tiles, several."""
+def features(kernel, shape, multiprocessors):
+    """Is it one wave, and what its costs are multiplied with."""
+    m, n, k = shape
     size, out = TYPES[kernel.type][2], 4 if kernel.type == "tf32" else 2
-    one, several = ([], []), ([], [])
-    for shape, times in timed:
-        m, n, k = shape
-        megabytes = ((m + n) * k * size + m * n * out) / 1e6
-        steps = kernel.steps(shape)
-        occupied = kernel.occupied(shape, multiprocessors)
-        rounds = math.ceil(occupied)
-        if rounds == 1:
-            one[0].append([1, steps, megabytes, steps * occupied])
-            one[1].append(times[kernel.name])
-        else:
-            several[0].append([1, rounds, rounds * steps, megabytes])
-            several[1].append(times[kernel.name])
-    first = fit(torch, *one) or [0, 0, 0, 0]
+    megabytes = ((m + n) * k * size + m * n * out) / 1e6
+    steps = kernel.steps(shape)
+    occupied = kernel.occupied(shape, multiprocessors)
+    rounds = math.ceil(occupied)
+    if rounds == 1:
+        return True, [1, steps, megabytes, steps * occupied]
+    return False, [1, rounds, rounds * steps, megabytes]
+
+
+def estimate(kernel, cost, shape, multiprocessors):
+    one, x = features(kernel, shape, multiprocessors)
+    return sum(a * b for a, b in zip(cost["one_wave" if one else "waves"], x))
+
+
+def costs(kernel, timed, multiprocessors, solve):
+    """The two shape classes of a kernel: one wave of tiles, several."""
+    rows = {True: ([], []), False: ([], [])}
+    for shape, us in timed:
+        one, x = features(kernel, shape, multiprocessors)
+        rows[one][0].append(x)
+        rows[one][1].append(us[kernel.name])
+    first = solve(*rows[True]) or [0, 0, 0, 0]
     return {"one_wave": first,
-            "waves": fit(torch, *several) if len(several[1]) > 4
+            "waves": solve(*rows[False]) if len(rows[False][1]) > 4
             else [0, first[0], first[1] + first[3], first[2]]}
 
 
@@ -205,16 +214,29 @@ def tune_type(torch, kind, kernels, args, multiprocessors):
     for shape in SHAPES + drawn_shapes(args.drawn, args.seed):
         timed.append((shape, time_shape(torch, flush, kernels, shape,
                                         args.rounds)))
+    return entry_of(kind, kernels, timed, multiprocessors,
+                    lambda rows, us: fit(torch, rows, us))
+
+
+def entry_of(kind, kernels, timed, multiprocessors, solve):
+    """The type's entry, and all times. A shape is listed where the kernel that
+    the costs favour was more than 2 % slower than the fastest."""
+    fitted = {k.name: costs(k, timed, multiprocessors, solve) for k in kernels}
+    shapes = []
+    for shape, us in timed:
+        best = min(us, key=us.get)
+        chosen = min(kernels, key=lambda k: estimate(
+            k, fitted[k.name], shape, multiprocessors))
+        if shape in SHAPES and us[chosen.name] > 1.02 * us[best]:
+            shapes.append({"M": shape[0], "N": shape[1], "K": shape[2],
+                           "kernel": best})
     return {
         "type": kind, "layout": "tn",
         "kernels": [{"file": k.name + ".exo", "kernel": k.name,
                      "rows": k.rows, "columns": k.columns,
-                     "cluster": k.cluster, "step": k.step,
-                     **costs(torch, k, timed, multiprocessors)}
+                     "cluster": k.cluster, "step": k.step, **fitted[k.name]}
                     for k in kernels],
-        "shapes": [{"M": s[0], "N": s[1], "K": s[2],
-                    "kernel": min(t, key=t.get)}
-                   for s, t in timed if s in SHAPES],
+        "shapes": shapes,
     }, [{"shape": s, "us": t} for s, t in timed]
 
 
