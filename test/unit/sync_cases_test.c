@@ -216,7 +216,7 @@ static void run_case(const char *name, Counts *counts)
     check_verdict(&c, &l);
     SizeSet small = set_of(&c, &l, c.small);
     if (is_small(&l))
-        compare(&l, &small, true, counts, name);
+        compare(&l, &small, HOW_coarse, counts, name);
     unload(&l);
     ctx_free(ctx);
     strbuf_free(&text);

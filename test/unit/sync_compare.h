@@ -75,13 +75,18 @@ static void compare_deadlock(const Loaded *l, SyncRun *run,
     cr_assert(fast->early || deadlock_free(d.deadlock, &f), "stuck:\n%s", text);
 }
 
-/* The first task on both machines. coarse: cells stand for elements in the
- * plain one as well. */
-static void compare(const Loaded *l, const SizeSet *sizes, bool coarse,
+enum {
+    HOW_coarse = 1, /* cells stand for elements in the plain machine as well */
+    HOW_eager = 2   /* the fast one looks at every loop for its being steady */
+};
+
+/* The first task on both machines. */
+static void compare(const Loaded *l, const SizeSet *sizes, unsigned how,
                     Counts *counts, const char *text)
 {
     SyncRun *run = new_run(l, sizes);
-    run->eager = !coarse;
+    bool coarse = how & HOW_coarse;
+    run->eager = how & HOW_eager;
     int64_t **grains = sync_grains(l->arena, run);
     SyncMachine *fast = sync_machine_new(l->arena, run, grains);
     Plain *plain = plain_machine(l->arena, run, coarse ? grains : NULL);

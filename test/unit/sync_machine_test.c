@@ -290,7 +290,7 @@ static void generated(Ctx *ctx, Lib *lib, uint64_t seed, Counts *counts)
     Loaded l = load(ctx, lib, file);
     SizeSet none = { 0 };
     if (l.p && !l.p->unknown)
-        compare(&l, &none, false, counts, strbuf_text(&g.out));
+        compare(&l, &none, HOW_eager, counts, strbuf_text(&g.out));
     else
         counts->skipped++;
     unload(&l);
@@ -318,7 +318,7 @@ Test(sync_machine, agrees_on_generated_programs)
            counts.accepted, counts.refused, counts.steady, counts.skipped);
 }
 
-static void agrees_on(const char *path, const int64_t *values)
+static Counts agree(const char *path, const int64_t *values, unsigned how)
 {
     Ctx *ctx = ctx_new();
     Lib *lib = lib_new(ctx);
@@ -330,10 +330,23 @@ static void agrees_on(const char *path, const int64_t *values)
     Counts counts = { 0 };
     SizeSet sizes = sizes_of(l.arena, l.p->proc);
     sizes.values = values;
-    compare(&l, &sizes, true, &counts, path);
+    compare(&l, &sizes, how, &counts, path);
     cr_assert_eq(counts.accepted, 1, "%s", path);
     unload(&l);
     ctx_free(ctx);
+    return counts;
+}
+
+static void agrees_on(const char *path, const int64_t *values)
+{
+    agree(path, values, HOW_coarse);
+}
+
+/* With a steady loop in it. */
+static void agrees_on_steady(const char *path, const int64_t *values)
+{
+    Counts c = agree(path, values, HOW_coarse | HOW_eager);
+    cr_assert_gt(c.steady, 0, "%s", path);
 }
 
 #define KERNEL(name) EXO_SOURCE_DIR "/kernels/" name ".exo"
@@ -359,6 +372,7 @@ Test(sync_machine, agrees_on_gemms)
     agrees_on(KERNEL("gemm_sm80_tf32"), (int64_t[]){ 128, 128, 8 });
     agrees_on(KERNEL("gemm_sm80_bf16_mbarrier"), (int64_t[]){ 128, 128, 8 });
     agrees_on(KERNEL("gemm_sm80_f16_mbarrier"), (int64_t[]){ 128, 136, 8 });
+    agrees_on(KERNEL("gemm_sm80_tf32_mbarrier"), (int64_t[]){ 128, 128, 8 });
     agrees_on(KERNEL("gemm_sm90_bf16"), (int64_t[]){ 256, 256, 320 });
     agrees_on(KERNEL("gemm_sm90_f16"), (int64_t[]){ 256, 256, 136 });
     agrees_on(KERNEL("gemm_sm90_tf32"), (int64_t[]){ 256, 256, 72 });
@@ -367,4 +381,19 @@ Test(sync_machine, agrees_on_gemms)
     agrees_on(KERNEL("gemm_sm90_bf16_1x2"), (int64_t[]){ 128, 512, 136 });
     agrees_on(KERNEL("gemm_sm90_bf16_2x2"), (int64_t[]){ 256, 512, 72 });
     agrees_on(KERNEL("gemm_sm90_bf16_pingpong"), (int64_t[]){ 256, 128, 200 });
+}
+
+Test(sync_machine, agrees_on_steady_loops)
+{
+    agrees_on_steady(EXO_SOURCE_DIR "/test/conformance/sync/three_cycle.exo",
+                     (int64_t[]){ 60 });
+    agrees_on_steady(EXAMPLE("scale_pipelined"), (int64_t[]){ 30, 30 });
+    if (!getenv("EXO_LONG"))
+        return;
+    agrees_on_steady(EXAMPLE("gemm_bf16_one_cta"),
+                     (int64_t[]){ 128, 256, 1600 });
+    agrees_on_steady(KERNEL("gemm_sm90_bf16_1x1"),
+                     (int64_t[]){ 128, 256, 2000 });
+    agrees_on_steady(KERNEL("gemm_sm90_bf16_pingpong"),
+                     (int64_t[]){ 256, 128, 1800 });
 }
