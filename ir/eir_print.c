@@ -333,11 +333,11 @@ static void print_if(EirPrinter *pr, const Op *op)
     }
 }
 
-static void print_call(EirPrinter *pr, const Op *op)
+static void print_call(EirPrinter *pr, const Op *op, const char *callee)
 {
     const Param *targs = targs_of(op);
     unsigned n = op->n_operands - has_trailing(op);
-    strbuf_addf(pr->out, " @%s", call_callee(op));
+    strbuf_addf(pr->out, " @%s", callee);
     for (unsigned i = 0; targs && i < targs->n; i++) {
         strbuf_add(pr->out, i ? ", " : "<");
         param_print(pr->out, &targs->items[i]);
@@ -371,14 +371,15 @@ static bool is_loop(const Op *op)
 
 static void print_body(EirPrinter *pr, const Op *op)
 {
+    const char *callee = call_callee(op);
     if (op_has(op, OPT_SYMBOL) && op->n_blocks == 1)
         print_symbol(pr, op);
     else if (is_loop(op))
         print_loop(pr, op);
     else if (op->code == OP_ctl_if)
         print_if(pr, op);
-    else if (call_callee(op))
-        print_call(pr, op);
+    else if (callee)
+        print_call(pr, op, callee);
     else
         print_generic(pr, op);
 }
