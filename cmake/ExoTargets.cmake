@@ -11,7 +11,7 @@ target_compile_options(exo_strict INTERFACE -Wpedantic)
 target_include_directories(exo_flags INTERFACE
     $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}>)
 target_compile_options(exo_flags INTERFACE
-    -Wall -Wextra -Werror -ffp-contract=off)
+    -Wall -Wextra $<$<NOT:$<CONFIG:Release>>:-Werror> -ffp-contract=off)
 target_compile_definitions(exo_flags INTERFACE
     _XOPEN_SOURCE=700
     EXO_VERSION="${PROJECT_VERSION}"

@@ -198,7 +198,7 @@ static bool take_units(Build *b, const AstClause *c, Mem *mem)
 static bool take_clause(Build *b, const AstClause *c, Mem *mem)
 {
     int word;
-    unsigned n;
+    unsigned n = 0;
     const char *key = c->key;
     if (strcmp(key, "where") == 0)
         return true;
