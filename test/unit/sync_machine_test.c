@@ -386,7 +386,7 @@ Test(sync_machine, agrees_on_gemms)
 Test(sync_machine, agrees_on_steady_loops)
 {
     agrees_on_steady(EXO_SOURCE_DIR "/test/conformance/sync/three_cycle.exo",
-                     (int64_t[]){ 60 });
+                     (int64_t[]){ 45 });
     agrees_on_steady(EXAMPLE("scale_pipelined"), (int64_t[]){ 30, 30 });
     if (!getenv("EXO_LONG"))
         return;
