@@ -209,8 +209,8 @@ KINDS = [
     # ---- fences and units ---------------------------------------------------
     Kind("", "fence removed",
          ["staged", "cluster_staged", "exchange", "cp_async", "sm80",
-             "sm80_ring", "two_sets"], drop(r"Fence\(cuda_in_order"),
-         DATA + " D-LIFE D-RELEASE"),
+             "sm80_ring", "two_sets", "simt", "transpose"],
+         drop(r"Fence\(cuda_in_order"), DATA + " D-LIFE D-RELEASE"),
     Kind("", "fence removed, proxies", ["ping_pong"],
          drop(r"Fence\(cuda_in_order, cuda_gen"), DATA),
     Kind("", "fence removed whose threads all arrive", ["ping_pong"],
