@@ -323,11 +323,15 @@ void program_run(Program *p, const ProcArg *args, unsigned n)
         if (args[i].tensor)
             own[i].tensor = p->results[i] = tensor_copy(args[i].tensor);
     }
-    if (!interp_run(in, p->proc, own, n, &o))
+    if (!interp_run(in, p->proc, own, n, &o)) {
+        const Diag *why = ctx_diags_since(p->ctx, mark);
+        p->wrong = why && !strcmp(why->code, "poison");
         p->open = p->value_open =
             "the program itself does not run at these sizes";
+    }
     interp_free(in);
-    ctx_rollback(p->ctx, mark);
+    if (!p->wrong)
+        ctx_rollback(p->ctx, mark);
 }
 
 void program_free(Program *p)

@@ -77,6 +77,8 @@ typedef struct Program {
     unsigned n_args;
     const char *open;       /* why the instances are not known, or NULL */
     const char *value_open; /* .. and the results */
+    bool wrong; /* read sequentially it reads what was never written, which is
+                   reported */
 } Program;
 
 /* Reads proc, a ctl.proc of the par module m; in the arena. */

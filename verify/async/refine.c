@@ -48,6 +48,7 @@ void refine_program(Refine *r, const ProcArg *args, unsigned n)
     program_run(&r->program, args, n);
     r->result.open = r->program.open;
     r->result.value_open = r->program.value_open;
+    r->result.value_bad |= r->program.wrong;
 }
 
 void refine_free(Refine *r)
