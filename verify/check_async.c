@@ -3,6 +3,7 @@
  * suffices: docs/semantics.md says why. */
 #include "verify/check_async.h"
 
+#include "verify/async/aside.h"
 #include "verify/async/budget.h"
 #include "verify/async/layout.h"
 #include "verify/async/refine.h"
@@ -393,22 +394,71 @@ static CheckResult compared(const AsyncCheck *c, const char *scope,
     return out;
 }
 
+/* How many run at once at the i-th sizes. */
+static int64_t clusters_of(unsigned i)
+{
+    return 1 + (int64_t)i % 2;
+}
+
+static bool is_refuted(const AsyncCheck *c)
+{
+    return c->protocol_bad || c->races_bad || c->refined.cover_bad ||
+           c->refined.value_bad;
+}
+
+/* The runs behind the first one. */
+typedef struct Rest {
+    AsyncCheck c;
+    const SizeSet *sizes;
+    unsigned n;
+} Rest;
+
+/* Is there nothing to say about them? */
+static bool rest_is_clean(void *user)
+{
+    Rest *rest = user;
+    AsyncCheck *c = &rest->c;
+    for (unsigned i = 1; i < rest->n && !is_refuted(c); i++) {
+        c->sizes = set_text(c, &rest->sizes[i]);
+        run_at(c, &rest->sizes[i], clusters_of(i));
+    }
+    return !is_refuted(c) && !c->ended && !c->refined.open &&
+           !c->refined.value_open && !ctx_diags(c->ctx);
+}
+
+/* Runs at each of the sizes until one refutes, the first here and the others
+ * beside it; these again here when there is something to say. */
+static const char *run_sizes(AsyncCheck *c, const SizeSet *sizes, unsigned n)
+{
+    StrBuf scope = { 0 };
+    Rest rest = { *c, sizes, n };
+    pid_t aside = 0;
+    if (n > 1 && !ctx_diags(c->ctx))
+        aside = aside_start(rest_is_clean, &rest);
+    bool skip = false;
+    for (unsigned i = 0; i < n && !is_refuted(c); i++) {
+        c->sizes = set_text(c, &sizes[i]);
+        strbuf_addf(&scope, "%s%s", i ? "; " : "", c->sizes);
+        if (!skip)
+            run_at(c, &sizes[i], clusters_of(i));
+        if (i == 0 && aside && !is_refuted(c)) {
+            skip = aside_answer(aside);
+            aside = 0;
+        }
+    }
+    if (aside)
+        aside_drop(aside);
+    const char *text = ctx_intern(c->ctx, strbuf_text(&scope));
+    strbuf_free(&scope);
+    return text;
+}
+
 static void run_all(AsyncCheck *c, const SizeSet *sizes, unsigned n,
                     CheckResult out[ASYNC_PARTS])
 {
-    StrBuf scope = { 0 };
     const RefineResult *refined = &c->refined;
     CheckResult *protocol = &out[ASYNC_protocol], *races = &out[ASYNC_races];
-    for (unsigned i = 0;
-         i < n && !c->protocol_bad && !c->races_bad && !refined->cover_bad &&
-         !refined->value_bad;
-         i++) {
-        c->sizes = set_text(c, &sizes[i]);
-        strbuf_addf(&scope, "%s%s", i ? "; " : "", c->sizes);
-        run_at(c, &sizes[i], 1 + (int64_t)i % 2);
-    }
-    const char *text = ctx_intern(c->ctx, strbuf_text(&scope));
-    strbuf_free(&scope);
+    const char *text = run_sizes(c, sizes, n);
     out[ASYNC_instances] =
         compared(c, text, n, refined->cover_bad, refined->open);
     out[ASYNC_refinement] =
