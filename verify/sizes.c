@@ -440,6 +440,9 @@ unsigned sizes_choose(Arena *arena, Module *m, const Op *proc, Module *of,
     unsigned n = add_set(c, &all, out, 0);
     n = add_set(c, &one, out, n);
     n = add_set(c, &full, out, n);
-    /* more tasks of the same steps were there before */
-    return n - (n == SIZE_SETS && same_steps(c, &out[0], &out[2]));
+    if (n < SIZE_SETS || !same_steps(c, &out[0], &out[2]))
+        return n;
+    /* more tasks of the same steps were there before; rather one that is cut */
+    Wish least = { .seq = 1, .first = 1, .other = 1 };
+    return add_set(c, &least, out, n - 1);
 }
