@@ -1,5 +1,5 @@
-/* Validating a certificate: what it says is made again from the program and
- * compared, claim by claim, at the sizes that it names. A hash of a text that is
+/* Validating a certificate: what it says is made again from the program, at the
+ * sizes that it names, and compared, claim by claim. A hash of a text that is
  * not at hand (PTX, cubin) is named as not compared. */
 #include "tools/check_report.h"
 

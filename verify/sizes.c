@@ -89,9 +89,9 @@ static bool counts_trips(const Chooser *c, const Affine *e)
 /* The moduli by which a program cycles through slots itself. */
 static void note_moduli(Chooser *c, const Access *a)
 {
-    const Mem *mem =
-        a->base->type->mem ? lib_mem_find(c->of->lib, a->base->type->mem)
-                           : NULL;
+    const Mem *mem = a->base->type->mem
+                         ? lib_mem_find(c->of->lib, a->base->type->mem)
+                         : NULL;
     if (!mem || mem->family != MEMF_shared)
         return;
     for (unsigned i = 0; i < a->rank; i++)
@@ -226,9 +226,7 @@ static void look_at(Chooser *c, Module *of, const Op *program)
 Chooser *chooser_new(Arena *arena, Module *m, const Op *proc)
 {
     Chooser *c = ARENA_NEW(arena, Chooser);
-    *c = (Chooser){
-        .arena = arena, .m = m, .of = m, .proc = proc, .depth = 1
-    };
+    *c = (Chooser){ .arena = arena, .m = m, .of = m, .proc = proc, .depth = 1 };
     c->set = sizes_of(arena, proc);
     c->values = ARENA_ARRAY(arena, int64_t, c->set.n + 1);
     c->set.values = c->values;
@@ -384,8 +382,8 @@ static void choose(Chooser *c, unsigned i, const Wish *w)
     int64_t most = fill_trips(c, i, best, w->wide);
     if (w->wide && most > best)
         most -= c->step[i];
-    bool filled = w->full || w->wide ||
-                  (w->tiles && !has_steps(c, c->set.vars[i]));
+    bool filled =
+        w->full || w->wide || (w->tiles && !has_steps(c, c->set.vars[i]));
     c->values[i] = filled ? most : best;
 }
 
@@ -433,10 +431,9 @@ unsigned sizes_choose(Arena *arena, Module *m, const Op *proc, Module *of,
     int64_t depth = c->modulus > c->depth ? c->modulus : c->depth;
     Wish all = { .seq = 2 * depth + 1, .first = 3, .other = 1, .wide = true };
     Wish one = { .seq = 1, .first = 1, .other = 2, .tiles = true };
-    Wish full = { .seq = depth > 1 ? depth : 2,
-                  .first = 2,
-                  .other = 1,
-                  .full = true };
+    Wish full = {
+        .seq = depth > 1 ? depth : 2, .first = 2, .other = 1, .full = true
+    };
     unsigned n = add_set(c, &all, out, 0);
     n = add_set(c, &one, out, n);
     n = add_set(c, &full, out, n);

@@ -85,8 +85,8 @@ Test(sync_sizes, a_few_keep_the_asserts)
     cr_assert(m);
     Arena *arena = arena_new();
     SizeSet sets[SIZE_SETS];
-    unsigned n = sizes_choose(arena, m, module_symbol(m, "p"), NULL, NULL,
-                              sets);
+    unsigned n =
+        sizes_choose(arena, m, module_symbol(m, "p"), NULL, NULL, sets);
     cr_assert_gt(n, 1);
     for (unsigned i = 0; i < n; i++)
         cr_assert_null(sizes_broken(module_symbol(m, "p"), &sets[i]));

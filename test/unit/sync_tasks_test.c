@@ -70,7 +70,7 @@ static bool oracle(SyncRun *run, int64_t tasks)
     memset(before, 0, sizeof before);
     run->known[v] = true;
     for (int64_t b = 0; b < tasks; b++) {
-        Touched t = { .sink = { note_event }, .p = run->program };
+        Touched t = { .sink = { .event = note_event }, .p = run->program };
         run->vars[v] = b;
         sync_run_task(run, &t.sink);
         SyncMachine *m = sync_machine_new(run->arena, run, grains);

@@ -166,9 +166,9 @@ static const char *pending_text(Report *r)
 {
     StrBuf s = { 0 };
     for (unsigned i = 0; i < r->f->n_reported; i++)
-        strbuf_addf(&s, "%s%s", s.len ? ", " : "",
-                    barrier_text(r, r->f->reported[i].tensor,
-                                 r->f->reported[i].flat));
+        strbuf_addf(
+            &s, "%s%s", s.len ? ", " : "",
+            barrier_text(r, r->f->reported[i].tensor, r->f->reported[i].flat));
     return keep(r, &s);
 }
 

@@ -192,7 +192,7 @@ static bool to_deadlock(SyncSink *self, const SyncEvent *e)
 /* Where no Await is before its Arrives, program order is an execution. */
 static void find_deadlock(Tasks *t, Arena *arena)
 {
-    Listen l = { .sink = { to_deadlock },
+    Listen l = { .sink = { .event = to_deadlock },
                  .deadlock = deadlock_new(arena, t->run) };
     if (!sync_run_task(t->run, &l.sink) ||
         deadlock_free(l.deadlock, &t->out->fault))

@@ -114,7 +114,9 @@ void sync_trace(Arena *arena, SyncRun *run, const SyncOutcome *out,
                 SyncTrace *trace)
 {
     const SyncDevice *d = run->device;
-    Tracer t = { .sink = { .event = on_event }, .run = run, .out = out, .trace = trace };
+    Tracer t = {
+        .sink = { .event = on_event }, .run = run, .out = out, .trace = trace
+    };
     *trace = (SyncTrace){ 0 };
     t.makers = makers_of(run, &out->fault.record);
     for (unsigned i = 0; i < d->n_tasks; i++)
