@@ -143,7 +143,7 @@ static bool read_part(CursorText *t, Op *under, Op **out)
     if (*t->at == '#') {
         char *after;
         k = strtoll(t->at + 1, &after, 10);
-        if (after == t->at + 1)
+        if (t->at[1] < '0' || t->at[1] > '9')
             return sched_fail(t->s, t->loc, "expected a number after '#'");
         t->at = after;
     }

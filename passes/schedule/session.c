@@ -263,9 +263,14 @@ static void bind_result(SchedSession *r, const Step *step, uint32_t sid)
         VEC_PUSH(r->arena, &r->names, n);
 }
 
-/* Runs the text as a step on a clone. */
-static bool run_step(SchedSession *r, Loc loc, const char *line,
-                     const char **expanded)
+/* A line as a step. */
+typedef struct StepText {
+    const char *text; /* with values in place */
+    bool is_step;     /* of a known operator, or not known to be none */
+} StepText;
+
+/* Runs the line as a step on a clone. */
+static bool run_step(SchedSession *r, Loc loc, const char *line, StepText *t)
 {
     Arena *arena = arena_new();
     Module *clone = module_clone(*r->m);
@@ -277,10 +282,11 @@ static bool run_step(SchedSession *r, Loc loc, const char *line,
     Asked asked = asked_so_far(r);
     unsigned errors = ctx_error_count(r->ctx);
     bool ok = expand(r, &s, loc, line, &text);
-    *expanded = ctx_intern(r->ctx, strbuf_text(&text));
+    t->text = ctx_intern(r->ctx, ok ? strbuf_text(&text) : line);
     if (r->o->about)
-        r->o->about(r->o->user, *expanded);
-    ok = ok && step_parse(r->ctx, r->arena, loc, *expanded, &step) &&
+        r->o->about(r->o->user, t->text);
+    t->is_step = !ok || step_parse(r->ctx, r->arena, loc, t->text, &step);
+    ok = ok && t->is_step &&
          sched_args_read(&s, &r->names, step.op, step.n, step.args, args);
     if (ok) {
         s.result = args[0].at.first ? args[0].at.first->sid : 0;
@@ -289,7 +295,7 @@ static bool run_step(SchedSession *r, Loc loc, const char *line,
     }
     if (ok) {
         edit_complete(&r->log, edits, *r->m, clone);
-        record(r, &s, *expanded, asked);
+        record(r, &s, t->text, asked);
         bind_result(r, &step, s.result);
         if (*r->m != r->kept)
             module_free(*r->m);
@@ -323,10 +329,12 @@ static void show_before(SchedSession *r, Diag *d, const char *text)
 
 static bool run_repeat(SchedSession *r, Loc loc, const char *line)
 {
-    const char *text;
+    StepText t;
     for (unsigned i = 0; i < MAX_REPEAT; i++) {
         CtxMark mark = ctx_mark(r->ctx);
-        if (!run_step(r, loc, line, &text)) {
+        if (!run_step(r, loc, line, &t)) {
+            if (!t.is_step)
+                return false;
             ctx_rollback(r->ctx, mark);
             return true;
         }
@@ -337,7 +345,7 @@ static bool run_repeat(SchedSession *r, Loc loc, const char *line)
 
 static bool run_line(SchedSession *r, Loc loc, const char *line)
 {
-    const char *text = line;
+    StepText t;
     CtxMark mark = ctx_mark(r->ctx);
     if (++r->n_steps > MAX_STEPS)
         return run_error(r, loc, "more than %d steps", MAX_STEPS);
@@ -346,9 +354,9 @@ static bool run_line(SchedSession *r, Loc loc, const char *line)
     if (!strncmp(line, "repeat ", 7))
         return run_repeat(r, loc, line + 7);
     bool may_fail = !strncmp(line, "try ", 4);
-    if (run_step(r, loc, may_fail ? line + 4 : line, &text))
+    if (run_step(r, loc, may_fail ? line + 4 : line, &t))
         return true;
-    if (may_fail) {
+    if (may_fail && t.is_step) {
         ctx_rollback(r->ctx, mark);
         return true;
     }
@@ -356,7 +364,7 @@ static bool run_line(SchedSession *r, Loc loc, const char *line)
     while (d && d->severity != SEV_error)
         d = d->next;
     if (d && !r->undo)
-        show_before(r, (Diag *)d, text);
+        show_before(r, (Diag *)d, t.text);
     return false;
 }
 
