@@ -38,6 +38,14 @@ static bool no_strides(Sched *s, const Value *v, Loc loc)
            sched_fail(s, loc, "a stride of %s is read", sched_value_name(s, v));
 }
 
+/* The same where strides of its windows change too. */
+static bool no_view_strides(Sched *s, const Value *v, Loc loc)
+{
+    const Op *op = sched_stride_reader(s, s->proc, v);
+    return !op || sched_fail(s, loc, "'%s' reads a stride of %s",
+                             sched_stmt_text(s, op), sched_value_name(s, v));
+}
+
 static void set_type(Sched *s, Value *v, unsigned rank, ScalarType elem,
                      const MemRef *mem)
 {
@@ -398,7 +406,7 @@ bool sched_resize_dim(Sched *s, const SchedArg *a)
 {
     Op *alloc = a[0].at.first;
     Value *v = alloc->results[0];
-    if (!has_dim(s, v, &a[1]) || !no_strides(s, v, a[0].loc))
+    if (!has_dim(s, v, &a[1]) || !no_view_strides(s, v, a[0].loc))
         return false;
     Reshape r = { .dim = (unsigned)a[1].i, .loc = a[0].loc };
     r.size = sched_index(s, alloc, a[2].loc, a[2].s);
@@ -461,6 +469,18 @@ bool sched_divide_dim(Sched *s, const SchedArg *a)
     return true;
 }
 
+static const char window_turns[] =
+    "'%s' takes a window whose dimensions would change places";
+
+static bool interval_between(const Access *a, unsigned i, unsigned k)
+{
+    unsigned from = i < k ? i : k, to = i < k ? k : i;
+    while (++from < to)
+        if (a->dims[from].kind == DIM_interval)
+            return true;
+    return false;
+}
+
 /* hi * n + lo in hi's place. An interval of lo stays one. */
 static bool mult_access(Sched *s, Op *op, Access *a, void *user)
 {
@@ -474,6 +494,8 @@ static bool mult_access(Sched *s, Op *op, Access *a, void *user)
         return sched_fail(s, r->loc, "'%s' takes an interval of dimension %u%s",
                           sched_stmt_text(s, op), r->dim,
                           whole ? ", which would change a window's rank" : "");
+    if (lo.kind == DIM_interval && interval_between(a, r->dim, r->lo_dim))
+        return sched_fail(s, r->loc, window_turns, sched_stmt_text(s, op));
     AccessDim to = lo;
     to.lo = affine_add(x, affine_scale(x, hi.lo, r->n), lo.lo);
     if (!to.lo)
@@ -495,7 +517,7 @@ bool sched_mult_dim(Sched *s, const SchedArg *a)
                   .lo_dim = (unsigned)a[2].i,
                   .loc = a[0].loc };
     if (!has_dim(s, v, &a[1]) || !has_dim(s, v, &a[2]) ||
-        !no_strides(s, v, a[0].loc))
+        !no_view_strides(s, v, a[0].loc))
         return false;
     if (a[1].i == a[2].i || v->ring_dim == (int)a[1].i ||
         v->ring_dim == (int)a[2].i)
@@ -527,10 +549,7 @@ static bool permute_access(Sched *s, Op *op, Access *a, void *user)
         if (d[i].kind != DIM_interval)
             continue;
         if ((int)r->order[i] < last)
-            return sched_fail(s, r->loc,
-                              "'%s' takes a window whose dimensions "
-                              "would change places",
-                              sched_stmt_text(s, op));
+            return sched_fail(s, r->loc, window_turns, sched_stmt_text(s, op));
         last = (int)r->order[i];
     }
     a->dims = d;
@@ -565,7 +584,7 @@ bool sched_rearrange_dim(Sched *s, const SchedArg *a)
     unsigned n = v->type->rank;
     unsigned *order = ARENA_ARRAY(s->arena, unsigned, n + 1);
     Reshape r = { .order = order, .loc = a[0].loc };
-    if (!read_order(s, &a[1], n, order) || !no_strides(s, v, a[0].loc) ||
+    if (!read_order(s, &a[1], n, order) || !no_view_strides(s, v, a[0].loc) ||
         !sched_each_access(s, v, permute_access, &r))
         return false;
     const Affine **shape = ARENA_ARRAY(s->m->arena, const Affine *, n);
@@ -614,7 +633,7 @@ bool sched_unroll_buffer(Sched *s, const SchedArg *a)
     Op *alloc = a[0].at.first;
     Value *v = alloc->results[0];
     Parts p = { .dim = (unsigned)a[1].i, .loc = a[0].loc };
-    if (!has_dim(s, v, &a[1]) || !no_strides(s, v, a[0].loc))
+    if (!has_dim(s, v, &a[1]) || !no_view_strides(s, v, a[0].loc))
         return false;
     if (!affine_is_const(v->shape[p.dim], &p.n) || p.n < 1 || p.n > MOST)
         return sched_fail(s, a[1].loc, "the extent is no number up to %d",
@@ -674,7 +693,7 @@ bool sched_reuse_buffer(Sched *s, const SchedArg *a)
                           "the second allocation stands before "
                           "the first");
     for (Op *op = gone->next; op; op = op->next)
-        if (op_uses_value(op, v))
+        if (op_reaches(op, v))
             return sched_fail(s, a[0].loc, "%s is still used by '%s'",
                               sched_value_name(s, v), sched_stmt_text(s, op));
     if (!no_strides(s, w, a[1].loc))

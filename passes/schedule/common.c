@@ -354,9 +354,20 @@ typedef struct UseWalk {
     VarId var;
     const Value *value;
     bool strides; /* only stride(value, d) */
+    bool views;   /* windows of the value too */
     Op *first;
     unsigned n;
 } UseWalk;
+
+/* Is it the value, or a window of it where those count? */
+static bool is_meant(const UseWalk *w, const Value *v)
+{
+    while (w->views && v && v != w->value)
+        v = v->def && v->def->code == OP_mem_window
+                ? v->def->operands[0].u.access->base
+                : NULL;
+    return v == w->value;
+}
 
 static bool affine_touches(const Affine *e, const UseWalk *w)
 {
@@ -366,7 +377,7 @@ static bool affine_touches(const Affine *e, const UseWalk *w)
         return affine_uses(e, w->var);
     for (uint32_t i = 0; i < e->n_terms; i++) {
         const Atom *a = e->terms[i].atom;
-        if (a->ref == w->value && a->kind == ATOM_opaque)
+        if (a->kind == ATOM_opaque && a->ref && is_meant(w, a->ref))
             return true;
         if (affine_touches(a->arg, w) || affine_touches(a->lhs, w) ||
             affine_touches(a->rhs, w))
@@ -383,7 +394,7 @@ static bool cond_touches(const Cond *c, const UseWalk *w)
 
 static bool access_touches(const Access *a, const UseWalk *w)
 {
-    bool hit = w->value && !w->strides && a->base == w->value;
+    bool hit = w->value && !w->strides && is_meant(w, a->base);
     for (unsigned i = 0; i < a->rank && !hit; i++)
         hit = affine_touches(a->dims[i].lo, w) ||
               affine_touches(a->dims[i].len, w);
@@ -455,11 +466,65 @@ unsigned sched_uses(Sched *s, const Value *v, Op **first)
     return w.n;
 }
 
+bool op_reaches(Op *op, const Value *v)
+{
+    UseWalk w = { .value = v, .views = true };
+    op_walk(op, note_use, &w);
+    return w.n > 0;
+}
+
 bool sched_uses_stride(Sched *s, const Value *v)
 {
     UseWalk w = { .value = v, .strides = true };
     op_walk(s->proc, note_use, &w);
     return w.n > 0;
+}
+
+typedef struct StrideWalk {
+    Sched *s;
+    const Value *v;
+    unsigned depth; /* of calls */
+    Op *found;
+} StrideWalk;
+
+/* The body of what op calls, or NULL. */
+static Block *called_body(const Module *m, const Op *op)
+{
+    const Instr *in = op->code == OP_par_instr ? op_instr(m, op) : NULL;
+    const Op *proc = op->code == OP_ctl_call
+                         ? module_symbol(m, op_attr_str(op, "callee", ""))
+                     : in ? in->body
+                          : NULL;
+    return proc ? proc->blocks[0] : NULL;
+}
+
+static bool note_stride(Op *op, void *user)
+{
+    enum { DEEPEST = 64 };
+    StrideWalk *w = user;
+    UseWalk here = { .value = w->v, .strides = true, .views = true };
+    Block *body = called_body(w->s->m, op);
+    note_use(op, &here);
+    bool reads = here.n > 0;
+    here.strides = false;
+    for (unsigned i = 0; body && i < body->n_args && !reads; i++) {
+        StrideWalk inner = { w->s, body->args[i].value, w->depth + 1, NULL };
+        if (!inner.v || !operand_touches(&op->operands[i], &here))
+            continue;
+        if (inner.depth < DEEPEST)
+            block_walk(body, note_stride, &inner);
+        reads = inner.found || inner.depth == DEEPEST;
+    }
+    if (reads)
+        w->found = op;
+    return !reads;
+}
+
+Op *sched_stride_reader(Sched *s, Op *in, const Value *v)
+{
+    StrideWalk w = { .s = s, .v = v };
+    op_walk(in, note_stride, &w);
+    return w.found ? sched_stmt_of(w.found) : NULL;
 }
 
 Op *sched_stmt_of(Op *op)

@@ -313,6 +313,17 @@ static bool of_code(Sched *s, SchedArg *a, OpCode code, const char *what)
                       sched_stmt_text(s, a->at.first));
 }
 
+/* Assertions stay at the top of their procedure: no step takes one, or puts
+ * something before it. */
+static bool below_asserts(Sched *s, const SchedArg *a, bool gap)
+{
+    const Cursor *c = &a->at;
+    Op *op = gap && c->after ? stmt_next(c->last) : c->first;
+    return !op || op->code != OP_ctl_assert ||
+           sched_fail(s, a->loc, "'%s' stays at the top of the procedure",
+                      sched_stmt_text(s, op));
+}
+
 static bool read_value(Sched *s, const SchedNameVec *names, const Slot *slot,
                        SchedArg *a)
 {
@@ -336,7 +347,10 @@ static bool read_value(Sched *s, const SchedNameVec *names, const Slot *slot,
     }
     if (!cursor_read(s, names, a->loc, a->text, &a->at))
         return false;
-    if (!strcmp(kind, "block") || !strcmp(kind, "gap"))
+    bool gap = !strcmp(kind, "gap");
+    if (!below_asserts(s, a, gap))
+        return false;
+    if (gap || !strcmp(kind, "block"))
         return true;
     if (!one_stmt(s, a, slot->label))
         return false;

@@ -10,6 +10,14 @@ Value *effect_root(Value *v)
     return v;
 }
 
+bool sched_read_fits(Sched *s, const Facts *f, const Access *a, Loc loc)
+{
+    if (effect_root(a->base)->def)
+        return sched_fail(s, loc, "%s may not have been written",
+                          sched_value_name(s, a->base));
+    return sched_access_fits(s, f, a, loc);
+}
+
 /* ---- collecting -------------------------------------------------------- */
 
 typedef struct Collect {

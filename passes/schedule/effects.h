@@ -45,5 +45,8 @@ bool effects_idempotent(Sched *s, const Facts *f, const EffectVec *e,
 bool effects_same_root(const Effect *a, const Effect *b);
 /* The tensor behind windows and tensor maps. */
 Value *effect_root(Value *v);
+/* May a be read where it was not read before: does it belong to a parameter,
+ * which holds something, and lie within it? Else reports. */
+bool sched_read_fits(Sched *s, const Facts *f, const Access *a, Loc loc);
 
 #endif

@@ -383,6 +383,17 @@ static void carry_facts(Extract *e, CloneMap *map, Block *b, Op *first)
     }
 }
 
+/* An access to all of v. */
+static Access *whole_of(Sched *s, Value *v)
+{
+    Access *whole = access_new(s->m, v);
+    for (unsigned k = 0; k < whole->rank; k++)
+        whole->dims[k] = (AccessDim){ .kind = DIM_interval,
+                                      .lo = affine_const(s->m->exprs, 0),
+                                      .len = v->shape[k] };
+    return whole;
+}
+
 static void extract_params(Extract *e, Op *proc, Op *call, CloneMap *map)
 {
     Sched *s = e->s;
@@ -404,13 +415,31 @@ static void extract_params(Extract *e, Op *proc, Op *call, CloneMap *map)
         for (unsigned k = 0; k < v->type->rank; k++)
             p->shape[k] = clone_index(map, v->shape[k]);
         clone_map_value(map, v, p);
-        Access *whole = access_new(s->m, v);
-        for (unsigned k = 0; k < whole->rank; k++)
-            whole->dims[k] = (AccessDim){ .kind = DIM_interval,
-                                          .lo = affine_const(x, 0),
-                                          .len = v->shape[k] };
-        call->operands[n++] = opnd_access(whole);
+        call->operands[n++] = opnd_access(whole_of(s, v));
     }
+}
+
+/* Parameters are taken not to overlap. */
+static bool values_are_apart(Extract *e, Op *first, Loc loc)
+{
+    Sched *s = e->s;
+    Facts *f = prove_facts_at(s->arena, s->m, first);
+    for (size_t i = 0; i < e->values.len; i++)
+        for (size_t k = 0; k < i; k++) {
+            Value *v = e->values.data[i], *w = e->values.data[k];
+            if (effect_root(v) != effect_root(w))
+                continue;
+            const Access *p = access_compose(s->m, whole_of(s, v));
+            const Access *q = access_compose(s->m, whole_of(s, w));
+            if (p->base != q->base ||
+                prove_disjoint(s->prover, f, p, q).answer != PROVE_yes)
+                return sched_fail(s, loc,
+                                  "%s and %s may share elements, and two "
+                                  "parameters do not",
+                                  sched_value_name(s, w),
+                                  sched_value_name(s, v));
+        }
+    return true;
 }
 
 bool sched_extract_subproc(Sched *s, const SchedArg *a)
@@ -438,6 +467,8 @@ bool sched_extract_subproc(Sched *s, const SchedArg *a)
             e.vars.data[n++] = v;
     }
     e.vars.len = n;
+    if (!values_are_apart(&e, first, a[0].loc))
+        return false;
     for (size_t i = 0; i < e.values.len; i++)
         if (e.values.data[i]->type->kind != TK_tensor &&
             e.values.data[i]->type->kind != TK_window)
@@ -491,11 +522,7 @@ static bool reads_fit(Sched *s, Op *stmt, Loc loc)
     for (Op *op = stmt_first(stmt); op != stmt; op = op->next) {
         if (op->code != OP_mem_load)
             continue;
-        const Access *a = op->operands[0].u.access;
-        if (effect_root(a->base)->def)
-            return sched_fail(s, loc, "%s may not have been written",
-                              sched_value_name(s, a->base));
-        if (!sched_access_fits(s, f, a, loc))
+        if (!sched_read_fits(s, f, op->operands[0].u.access, loc))
             return false;
     }
     return true;

@@ -6,8 +6,8 @@
  * nothing when each of its writes is to memory of its own, or to a tensor map
  * outside its tensor (nothing is written there), or adds a product whose
  * factors are read from tensor maps outside theirs (they are zero there). It
- * may when every other access stays within its tensor, and what a sum adds to
- * has been set before. */
+ * may when every other access stays within its tensor, and what is read, or
+ * what a sum adds to, has been set before. */
 #include "passes/schedule/ops.h"
 
 typedef struct Guard {
@@ -111,7 +111,8 @@ static bool was_set(Guard *g, const Access *a)
             const Access *w = p->operands[0].u.access;
             bool same = w->base == a->base;
             for (unsigned i = 0; same && i < a->rank; i++)
-                same = w->dims[i].lo == a->dims[i].lo;
+                same = a->dims[i].kind == DIM_point &&
+                       w->dims[i].lo == a->dims[i].lo;
             if (same)
                 return true;
         }
@@ -149,6 +150,12 @@ static bool check_effect(Guard *g, const Effect *e)
         return false;
     if (e->field || is_map(e->access))
         return true;
+    if (!e->own && !(e->flags & ACC_WRITE) && !was_set(g, e->access))
+        return sched_fail(s, g->loc,
+                          "'%s' may read %s, which was never written, where "
+                          "the condition does not hold",
+                          sched_stmt_text(s, e->op),
+                          sched_value_name(s, e->access->base));
     return sched_prove(s, with(g, e->when), inside(s, e->access), g->loc,
                        "'%s' may leave the bounds of %s where the condition "
                        "does not hold",

@@ -548,7 +548,7 @@ typedef struct Cover {
     Sched *s;
     const Stage *st;
     const Op *until; /* around the block */
-    OpCode code;     /* mem.store or mem.load */
+    OpCode code;     /* mem.store or mem.load, which comes before any store */
     bool all;
 } Cover;
 
@@ -560,6 +560,19 @@ static bool has_trip(Sched *s, Op *loop)
                          cond_cmp(s->m->exprs, CMP_lt, lo, hi));
 }
 
+/* Does each element that the block stores have been loaded by then? So when
+ * the only store is the statement that loads it. */
+static bool loads_first(const Cover *c, Op *load)
+{
+    const Op *stmt = sched_stmt_of(load);
+    const Access *r = load->operands[0].u.access;
+    bool same = c->st->n_writes == 1 && stmt->code == OP_mem_store &&
+                stmt->operands[0].u.access->base == r->base;
+    for (unsigned i = 0; same && i < r->rank; i++)
+        same = stmt->operands[0].u.access->dims[i].lo == r->dims[i].lo;
+    return same || c->st->n_writes == 0;
+}
+
 /* Does this op, under loops alone, count through the window? */
 static bool note_cover(Op *op, void *user)
 {
@@ -568,6 +581,8 @@ static bool note_cover(Op *op, void *user)
     VarId used[16];
     unsigned n_used = 0;
     if (op->code != c->code || op->operands[0].u.access->base != window->base)
+        return true;
+    if (op->code == OP_mem_load && !loads_first(c, op))
         return true;
     for (Op *o = op_parent(op); o && o != c->until; o = op_parent(o))
         if (o->code == OP_ctl_if ||
@@ -624,6 +639,20 @@ static bool stage_alloc(Stage *st, Op *first, const SchedArg *name,
     return ok;
 }
 
+/* The copy has strides of its own. */
+static bool strides_are_free(Sched *s, const Value *v, Op *first, Op *last,
+                             Loc loc)
+{
+    for (Op *op = first; op; op = op == last ? NULL : stmt_next(op)) {
+        const Op *reader = sched_stride_reader(s, op, v);
+        if (reader)
+            return sched_fail(s, loc, "'%s' reads a stride of %s",
+                              sched_stmt_text(s, reader),
+                              sched_value_name(s, v));
+    }
+    return true;
+}
+
 /* A window that something in the block changes is not one window. */
 bool sched_stage_mem(Sched *s, const SchedArg *a)
 {
@@ -640,6 +669,8 @@ bool sched_stage_mem(Sched *s, const SchedArg *a)
                           "'%s' reaches the tensor by another "
                           "name or as a window",
                           sched_stmt_text(s, st.odd));
+    if (!strides_are_free(s, st.window->base, first, last, a[0].loc))
+        return false;
     if (!(st.n_reads + st.n_writes + st.n_sums))
         return sched_fail(s, a[1].loc, "the block does not touch %s",
                           sched_value_name(s, st.window->base));
@@ -656,8 +687,8 @@ bool sched_stage_mem(Sched *s, const SchedArg *a)
         !covers(s, &st, first, last, OP_mem_load))
         return sched_fail(s, a[1].loc,
                           "elements of %s that were never written might be "
-                          "copied: the block neither writes nor reads all of "
-                          "the window",
+                          "copied: the block neither writes all of the window "
+                          "nor reads all of it first",
                           sched_value_name(s, st.window->base));
     if (!stage_alloc(&st, first, &a[2], &a[4]))
         return false;

@@ -402,6 +402,16 @@ bool sched_inline_assign(Sched *s, const SchedArg *a)
 
 /* ---- lift_reduce_constant ---------------------------------------------- */
 
+/* May the factor be read behind the loop, which may have no trip? */
+static bool factor_is_there(Sched *s, const Op *loop, const Op *def,
+                            const Facts *f, Loc loc)
+{
+    const Cond *trip = cond_cmp(s->m->exprs, CMP_lt, loop->operands[0].u.index,
+                                loop->operands[1].u.index);
+    return def->code != OP_mem_load || sched_implied(s, f, trip) ||
+           sched_read_fits(s, f, def->operands[0].u.access, loc);
+}
+
 /* x = 0; for i: x += c * e -> x = 0; for i: x += e; x = c * x. */
 bool sched_lift_reduce_constant(Sched *s, const SchedArg *a)
 {
@@ -437,6 +447,9 @@ bool sched_lift_reduce_constant(Sched *s, const SchedArg *a)
         return sched_fail(s, a[0].loc,
                           "the first factor is no literal or "
                           "element that stays the same");
+    if (!factor_is_there(s, loop, def, f, a[0].loc) ||
+        run_reads(s, prove_facts_at(s->arena, s->m, sum), sum, at, a[0].loc))
+        return false;
     Block *run = block_new(s->m, NULL);
     CloneMap *map = clone_map_new(s->m, s->m);
     Op *factor = op_clone(map, def);
