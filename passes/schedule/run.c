@@ -68,7 +68,8 @@ bool schedule_run(Ctx *ctx, Module **m, uint32_t file, const SchedOptions *o,
     SchedSession *s = sched_session_new(ctx, m, o, false);
     const char *path = ctx_source_name(ctx, file);
     const char *slash = strrchr(path, '/');
-    bool ok = schedule_lines(ctx, file, take, s);
+    bool ok =
+        schedule_lines(ctx, file, take, s) && sched_session_params_meant(s);
     if (ok)
         sched_session_note_origins(s, slash ? slash + 1 : path);
     if (result)

@@ -39,6 +39,7 @@ struct SchedSession {
     KinLog kin;
     SchedNameVec names;
     VEC(SchedParam) params;
+    bool *meant; /* of the options' parameters: those that a line names */
     SchedResult result;
     VEC(Taken) taken;
     VEC(const char *) undone;
@@ -104,6 +105,40 @@ static const char *param_value(const SchedSession *r, const char *name)
         if (!strcmp(r->params.data[i].name, name))
             return r->params.data[i].value;
     return NULL;
+}
+
+static void note_meant(SchedSession *r, const char *name)
+{
+    for (unsigned i = 0; i < r->o->n_params; i++)
+        r->meant[i] |= !strcmp(r->o->params[i].name, name);
+}
+
+static size_t name_length(const char *p)
+{
+    return strspn(p, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_"
+                     "0123456789");
+}
+
+/* The parameters that a line names, whether or not it will be run. */
+static void note_line(SchedSession *r, const char *line)
+{
+    while ((line = strchr(line, '$'))) {
+        size_t n = name_length(++line);
+        note_meant(r, arena_strndup(r->arena, line, n));
+        line += n;
+    }
+}
+
+bool sched_session_params_meant(SchedSession *r)
+{
+    bool all = true;
+    for (unsigned i = 0; i < r->o->n_params; i++)
+        if (!r->meant[i])
+            all = run_error(r, (Loc){ 0 },
+                            "--param %s=%s: the schedule has no parameter $%s",
+                            r->o->params[i].name, r->o->params[i].value,
+                            r->o->params[i].name);
+    return all;
 }
 
 /* What `$(lo CURSOR)` and its like stand for. */
@@ -193,8 +228,7 @@ static bool expand(SchedSession *r, Sched *s, Loc loc, const char *line,
                 return false;
             continue;
         }
-        size_t n = strspn(p + 1, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRS"
-                                 "TUVWXYZ_0123456789");
+        size_t n = name_length(p + 1);
         const char *name = arena_strndup(r->arena, p + 1, n);
         const char *value = param_value(r, name);
         if (!value)
@@ -425,6 +459,7 @@ static bool run_param(SchedSession *r, Loc loc, const char *arg)
     value += 1 + strspn(value + 1, " ");
     const char *text = expanded_now(r, loc, value, strlen(value));
     SchedParam p = { arena_strndup(r->arena, arg, n), text };
+    note_meant(r, p.name);
     VEC_PUSH(r->arena, &r->params, p);
     return text != NULL;
 }
@@ -504,6 +539,7 @@ static bool run_each(SchedSession *r, Loc loc, const char *arg)
 
 static bool run_any(SchedSession *r, Loc loc, const char *line)
 {
+    note_line(r, line);
     if (!strncmp(line, "when ", 5))
         return run_when(r, loc, line + 5);
     if (!strncmp(line, "each ", 5))
@@ -664,6 +700,7 @@ SchedSession *sched_session_new(Ctx *ctx, Module **m, const SchedOptions *o,
                          .proc = o->proc ? ctx_intern(ctx, o->proc) : NULL,
                          .arena = arena };
     r->log.arena = r->kin.arena = arena;
+    r->meant = ARENA_ARRAY(arena, bool, o->n_params + 1);
     return r;
 }
 

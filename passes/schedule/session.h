@@ -20,6 +20,9 @@ void sched_session_free(TAKES SchedSession *s);
  * before the line, except with undo off and an include, whose steps before the
  * one that failed stay taken. */
 bool sched_session_line(SchedSession *s, Loc loc, const char *line);
+/* Did a line so far name each parameter that the options give a value? Else
+ * reports. */
+bool sched_session_params_meant(SchedSession *s);
 /* Takes the last line back, or takes the last line that was taken back again.
  * False: there is none. */
 bool sched_session_undo(SchedSession *s);
