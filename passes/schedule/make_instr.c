@@ -88,6 +88,8 @@ bool sched_make_instr(Sched *s, const SchedArg *a)
                        strbuf_text(&entry), entry.len);
     strbuf_free(&entry);
     s->m->lib = lib;
+    kin_note(s->kin, KIN_breaks,
+             ctx_intern(s->ctx, op_attr_str(s->proc, "name", "")), NULL);
     op_detach(s->proc);
     s->proc = NULL;
     const Instr *in = lib_load_text(lib, file, false) && lib_check_entries(lib)
