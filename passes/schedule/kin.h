@@ -16,7 +16,7 @@ typedef enum KinKind {
     KIN_breaks,       /* callers of proc see a difference from here on */
     KIN_modulo,       /* proc is its equals' equal but for the field other */
     KIN_reassociates, /* a floating sum of proc got another order */
-    KIN_rounds        /* a floating value of proc got another precision */
+    KIN_rounds        /* a floating value of proc is rounded otherwise */
 } KinKind;
 
 typedef struct KinNote {

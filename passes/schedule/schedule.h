@@ -45,7 +45,7 @@ typedef struct SchedRecord {
     unsigned asked;        /* questions to the prover */
     unsigned asked_solver; /* of these, those that its first layer left open */
     bool reassociates;     /* a floating sum got another order */
-    bool rounds;           /* a floating value is kept in another precision */
+    bool rounds;           /* a floating value is rounded otherwise */
 } SchedRecord;
 
 typedef struct SchedResult {

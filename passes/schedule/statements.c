@@ -246,6 +246,7 @@ bool sched_merge_writes(Sched *s, const SchedArg *a)
         s->result = two->sid;
         return true;
     }
+    bool fused = one->n_operands == 3 || two->n_operands == 3;
     Value *v = value_of(s, one), *w = value_of(s, two);
     for (Op *op = stmt_first(one), *next; op != one; op = next) {
         next = op->next;
@@ -253,8 +254,9 @@ bool sched_merge_writes(Sched *s, const SchedArg *a)
         op_insert_before(two, op);
     }
     Value *sum = sum_of(s, two, v, w);
-    s->reassociates |=
-        one->code == OP_mem_reduce && !scalar_type_is_int(sum->type->elem);
+    bool floats = !scalar_type_is_int(sum->type->elem);
+    s->reassociates |= one->code == OP_mem_reduce && floats;
+    s->rounds |= fused && sum != w && floats;
     two->code = one->code;
     op_resize_operands(s->m, two, 2);
     two->operands[1] = opnd_value(sum);
