@@ -2,7 +2,7 @@
  * window is used; the second looks at each statement with these counts: empty
  * loops and bodies, conditions that never hold, synchronisation that is
  * repeated at once, assignments of a variable to itself, tensors that nobody
- * reads or writes, rings with idle slots, tasks that all do the same. Last, what
+ * reads or writes, rings with idle slots, tasks that do the same. Last, what
  * the par analysis of a device function tells: warps at no statement, fences
  * that do nothing. */
 #include "verify/warn.h"

@@ -183,7 +183,7 @@ void lower_role_body(Lower *L, Block *b);
 bool smem_layout(Lower *L);
 SmemObject *smem_object(Lower *L, const Value *source);
 /* The layout alone, of a device function that pi has analysed: a Lower for
- * smem_object, in the arena. NULL where it does not fit; nothing is reported. */
+ * smem_object, in the arena. NULL where it does not fit, without a report. */
 Lower *lower_layout(Ctx *ctx, Module *m, ParInfo *pi, Op *device, Arena *arena);
 void smem_emit(Lower *L); /* allocations into the kernel's block */
 

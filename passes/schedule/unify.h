@@ -5,8 +5,8 @@
  * iterators. Sizes and indices are unknown numbers: one that stands alone, or
  * with known ones, against an expression of the nest is solved by it; in an
  * index of a window it is solved as if the window began at 0. Where a window
- * may lie in several dimensions of its base, they are tried one after the other,
- * later dimensions first. What does not fit is remembered by how far the
+ * may lie in several dimensions of its base, they are tried one by one, later
+ * dimensions first. What does not fit is remembered by how far the
  * comparison got; the farthest is told. */
 #ifndef EXO_PASSES_SCHEDULE_UNIFY_H
 #define EXO_PASSES_SCHEDULE_UNIFY_H

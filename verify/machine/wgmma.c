@@ -39,7 +39,8 @@ static bool shared_operand(Warp *w, const Op *op, const Access *a,
         bool interval = a->dims[d].kind == DIM_interval;
         if (interval && !warp_index(w, op, a->dims[d].len, 0, &l))
             return false;
-        if (out->index[d] < 0 || l < 0 || out->index[d] >= out->obj->extent[d] ||
+        if (out->index[d] < 0 || l < 0 ||
+            out->index[d] >= out->obj->extent[d] ||
             l > out->obj->extent[d] - out->index[d])
             return mma_fail(w, op, "an operand leaves its shared object");
         if (!interval)

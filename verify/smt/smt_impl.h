@@ -21,7 +21,7 @@ void smt_set_parameters(Smt *smt, Z3_solver solver);
 /* The resources that the last question took; adds them up. */
 unsigned smt_count_resources(Smt *smt, Z3_solver solver);
 
-/* ---- verify/smt/smt_bits.c ------------------------------------------------ */
+/* ---- verify/smt/smt_bits.c ---------------------------------------------- */
 
 ProveAnswer smt_bits_equal(Prover *self, const BitQuery *q, uint64_t *values);
 
