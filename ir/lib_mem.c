@@ -14,6 +14,9 @@ typedef struct Word {
     int value;
 } Word;
 
+/* Shared memory of a kernel begins at a multiple of so many bytes. */
+enum { MAX_MEM_ALIGNMENT = 1024 };
+
 static const Word families[] = {
     { "cpu", MEMF_cpu },           { "grid_constant", MEMF_grid_constant },
     { "global", MEMF_global },     { "shared", MEMF_shared },
@@ -265,6 +268,51 @@ static bool take_clause(Build *b, const AstClause *c, Mem *mem)
     return clause_error(b, c, "to be a clause of memories");
 }
 
+/* The qualitative timelines that accesses of a memory of this family have. */
+static const char *family_quals(const Mem *mem)
+{
+    switch (mem->family) {
+    case MEMF_cpu:
+        return "dram";
+    case MEMF_register:
+        return "rmem";
+    case MEMF_barrier:
+        return mem->barrier == BARRIER_mbarrier ? "mbarrier" : "ram";
+    default:
+        return "ram";
+    }
+}
+
+/* What the clauses of an entry must be to each other, and their numbers. */
+static bool clauses_fit(Build *b, const Entry *e, const Mem *mem)
+{
+    static const char *const needed[] = { "family", "quals" };
+    for (unsigned i = 0; i < 2; i++)
+        if (!entry_clause(e->decl, needed[i], NULL)) {
+            build_error(b, e->decl->loc, "instr",
+                        "memory '%s' has no %s clause", e->name, needed[i]);
+            return false;
+        }
+    const char *quals = family_quals(mem);
+    size_t n = strlen(quals);
+    if (strncmp(mem->qual_family, quals, n) != 0 ||
+        (mem->family != MEMF_register && mem->qual_family[n] != 0))
+        return clause_error(
+            b, entry_clause(e->decl, "quals", NULL),
+            arena_printf(b->arena, "%s, as the family is", quals));
+    if ((mem->alignment & (mem->alignment - 1)) ||
+        mem->alignment > MAX_MEM_ALIGNMENT)
+        return clause_error(b, entry_clause(e->decl, "alignment", NULL),
+                            "a power of two up to 1024");
+    if (mem->swizzle &&
+        (mem->family != MEMF_shared ||
+         (mem->swizzle != 32 && mem->swizzle != 64 && mem->swizzle != 128)))
+        return clause_error(b, entry_clause(e->decl, "layout", NULL),
+                            "linear, or swizzle(32), (64) or (128) of "
+                            "shared memory");
+    return true;
+}
+
 /* The Mem of an entry: NULL after a report. */
 static const Mem *mem_make(Lib *lib, Loc loc, const Entry *e, const MemRef *ref)
 {
@@ -291,14 +339,7 @@ static const Mem *mem_make(Lib *lib, Loc loc, const Entry *e, const MemRef *ref)
         mem->ref = memref_get(lib->ctx, e->name, n, bare);
         for (const AstClause *c = e->decl->clauses; ok && c; c = c->next)
             ok = take_clause(&b, c, mem);
-        if (ok && !entry_clause(e->decl, "family", NULL)) {
-            build_error(&b, e->decl->loc, "instr",
-                        "memory '%s' has no family "
-                        "clause",
-                        e->name);
-            ok = false;
-        }
-        made = ok ? mem : NULL;
+        made = ok && clauses_fit(&b, e, mem) ? mem : NULL;
     }
     arena_free(arena);
     return made;

@@ -221,8 +221,27 @@ static void check_window(ParCheck *c, const Op *op)
 
 /* ---- the walk over allocations ------------------------------------------ */
 
+/* A memory without a native unit stands for others in instruction parameters:
+ * nothing says whose a tensor in it is. */
+static bool check_concrete(ParCheck *c, const Op *op, const Mem *mem)
+{
+    if (mem->native_unit ||
+        (mem->family != MEMF_shared && mem->family != MEMF_register &&
+         mem->family != MEMF_barrier))
+        return true;
+    Diag *d =
+        pc_error(c, op, "memory",
+                 "%s: nothing can be allocated in %s, which has no "
+                 "native unit",
+                 par_text_value(op->results[0]), par_text_mem(c->m, mem->ref));
+    diag_fix(c->ctx, d, "name a memory that says `unit U`");
+    return false;
+}
+
 static void check_device_alloc(ParCheck *c, Op *op, const Mem *mem)
 {
+    if (!check_concrete(c, op, mem))
+        return;
     const Value *v = op->results[0];
     const ParAlloc *a = par_alloc(c->pi, v);
     if (a && a->used && !a->first_use)

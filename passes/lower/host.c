@@ -296,6 +296,17 @@ static const Cond *multiple_of(Lower *L, const Affine *elements,
     return rest ? cond_cmp(x, CMP_eq, rest, affine_const(x, 0)) : NULL;
 }
 
+/* A rule of the driver for the map made at c->loc: an error where it cannot
+ * hold, otherwise a check for the caller's arguments. */
+static void map_rule(Checks *c, const Cond *cond, const char *argument,
+                     const char *message)
+{
+    if (cond && cond->kind == COND_false)
+        lower_error(c->L, c->loc, "tensor-map", "%s", message);
+    else
+        check(c, cond, argument, message);
+}
+
 /* The driver's rules for a tensor map over this window. */
 static void check_map(Checks *c, const Access *window)
 {
@@ -321,23 +332,23 @@ static void check_map(Checks *c, const Access *window)
         const Affine *s = stride_of(L, v, d);
         offset = affine_add(x, offset, affine_mul(x, a->dims[d].lo, s));
         if (d + 1 < rank)
-            check(c, multiple_of(L, s, elem, MAP_ALIGN), name,
-                  arena_printf(L->scratch,
-                               "the stride of dimension %u of %s "
-                               "must be a multiple of %d bytes",
-                               d, name, (int)MAP_ALIGN));
+            map_rule(c, multiple_of(L, s, elem, MAP_ALIGN), name,
+                     arena_printf(L->scratch,
+                                  "the stride of dimension %u of %s "
+                                  "must be a multiple of %d bytes",
+                                  d, name, (int)MAP_ALIGN));
         else
-            check(c, cond_cmp(x, CMP_eq, s, affine_const(x, 1)), name,
-                  arena_printf(L->scratch,
-                               "the innermost stride of %s must "
-                               "be 1",
-                               name));
+            map_rule(c, cond_cmp(x, CMP_eq, s, affine_const(x, 1)), name,
+                     arena_printf(L->scratch,
+                                  "the innermost stride of %s must "
+                                  "be 1",
+                                  name));
     }
-    check(c, multiple_of(L, offset, elem, MAP_ALIGN), name,
-          arena_printf(L->scratch,
-                       "the part of %s that is copied must begin "
-                       "at a multiple of %d bytes",
-                       name, (int)MAP_ALIGN));
+    map_rule(c, multiple_of(L, offset, elem, MAP_ALIGN), name,
+             arena_printf(L->scratch,
+                          "the part of %s that is copied must begin "
+                          "at a multiple of %d bytes",
+                          name, (int)MAP_ALIGN));
 }
 
 /* ---- the host procedure -------------------------------------------------- */
