@@ -1,5 +1,5 @@
 /* Address equality, by bit-vectors: two parties give every element of a box or
- * operand one address, at every start that is possible. Parties are the view (an
+ * operand one address, at every possible start. Parties are the view (an
  * object's dense order behind its memory's swizzle), the copy engine (its box
  * dense from the start, behind the map's swizzle) and wgmma (its descriptor,
  * into which code generation has added the start). Equal terms are equal; the
