@@ -8,7 +8,7 @@ Their numbers are integers, whose arithmetic is exact modulo 2^32, so that every
 order of summation gives the same; a recipe with floating numbers stands first,
 where they are small. A difference, a read of what was never written, or an access outside a tensor is a
 step that should have been refused. Every operator must have been taken once at
-least; how often each was tried and taken is printed. 500 steps are tried, 20000
+least; how often each was tried and taken is printed. 700 steps are tried, 20000
 with EXO_LONG.
 """
 
@@ -22,7 +22,7 @@ import tempfile
 
 BIN = os.environ.get("EXO_BIN", "build/bin")
 STEPS = 10
-ATTEMPTS = 20000 if os.environ.get("EXO_LONG") else 500
+ATTEMPTS = 20000 if os.environ.get("EXO_LONG") else 700
 SIZES = (1, 6, 13)
 
 
@@ -200,7 +200,7 @@ wrap_with_context `r1` `CudaWarps(0, 1)`
 lift_scope `with CudaWarps(_)`
 """),
     ("", "z[0] = z[1] + (z[2] + z[3])\nz[{4|1}] = z[4] + z[5]\n", """
-left_reassociate_expr `z[0] = z[1] + (z[2] + z[3])` `z[{1|2}] + _`
+left_reassociate_expr `z[0] = z[1] + (z[2] + z[3])` `z[{1|1|2}] + _`
 commute_expr `z[0] = _`#0 `_ + _`
 fold_into_reduce `z[4] = z[4] + z[5]`
 s = split_write `z[0] = z[_] + _`#0
@@ -328,6 +328,57 @@ set_window z true
 fission `y[_] += 1`.before 2
 lift_scope `r1`#0
 partial_eval N 6
+"""),
+    ("", """b0: i32[8]
+for r0 in seq(0, 8):
+    b0[r0] = z[r0]
+w0 = b0[{0:4|4:8}]
+b1: i32[8]
+for r1 in seq(0, 8):
+    b1[r1] = 7
+{w0[1] = 5|z[0] = w0[1]|z[0] = 5}
+z[1] = b1[{1|5}]
+z[2] = {b0|w0|b1}[1]
+""", """
+reuse_buffer `b0` `b1`
+extract_subproc {`w0[1] = 5`|`z[0] = _`#0}..`z[2] = _`#0 _sub
+proc _sub
+reorder_stmts `w0[1] = 5` `z[1] = _`..`z[2] = _`
+proc f
+delete_buffer `b1`
+"""),
+    ("", """b0: i32[2, 4, 4]
+for r0 in seq(0, 2):
+    for r1 in seq(0, 4):
+        for r2 in seq(0, 4):
+            b0[r0, r1, r2] = z[r1] + 2 * z[r2 + 4]
+w0 = b0[{0, 0:4, 0:4|1, 0:4, 0:4}]
+z[0] = w0[1, 2]
+b1: i32[4, 8]
+w1 = b1[0:4, 2]
+if stride(w1, {0) == 8|0) == 5}:
+    z[1] = z[1] + 1
+""", """
+rearrange_dim `b0` `[{0, 2, 1|1, 0, 2}]`
+mult_dim `b0` {0 2|0 1|1 2|1 0}
+resize_dim `b1` {1 5|0 5}
+rearrange_dim `b1` `[1, 0]`
+"""),
+    ("", """a0: i32
+a0 = 0
+for r0 in seq(0, {N|N - 3}):
+    a0 += {z[3]|x[N - 1]|x[N - 4]} * {x[r0]|(a0 + x[r0])}
+u[0] = a0
+b0: i32[8]
+for r1 in seq(0, 8):
+    b0[r1] = {z[r1]|1}
+for r2 in seq(0, 8):
+    b0[r2] = {b0[r2] + 1|2}
+    z[r2] = b0[{r2|7 - r2}]
+""", """
+lift_reduce_constant `a0 = 0`
+stage_mem {`r2`|`r1`} `b0[0:8]` s0
+stage_mem `r2` `b0[0:8]` s1
 """),
     ("", NEST, """
 autofission `y[_] += 1`.before
