@@ -103,15 +103,19 @@ bool parser_expect(ExoParser *p, int op, const char *after)
     return false;
 }
 
+/* Both comments, either of which may be NULL. */
+static const char *comments_of(ExoParser *p, const char *a, const char *b)
+{
+    return a && b ? ctx_intern(p->ctx, arena_printf(p->arena, "%s\n%s", a, b))
+                  : (a ? a : b);
+}
+
 /* A comment at the end of the line joins those above the statement. */
 static void join_comment(ExoParser *p)
 {
     const char *more = lexer_take_comment(&p->lx);
-    if (!more || !p->comment)
-        return;
-    const char *old = *p->comment;
-    *p->comment = ctx_intern(
-        p->ctx, old ? arena_printf(p->arena, "%s\n%s", old, more) : more);
+    if (more && p->comment)
+        *p->comment = comments_of(p, *p->comment, more);
 }
 
 bool parser_expect_newline(ExoParser *p, const char *after)
@@ -219,6 +223,19 @@ static bool parse_for_header(ExoParser *p, AstStmt *s)
     return s->a != NULL;
 }
 
+/* The block of an else. Comments before it and in its line, which has no
+ * statement of its own, go to the first of the block. */
+static AstStmt *parse_else_block(ExoParser *p)
+{
+    const char *comment = lexer_take_comment(&p->lx);
+    p->comment = &comment;
+    AstStmt *first = parse_block(p, "else");
+    p->comment = NULL;
+    if (first)
+        first->comment = comments_of(p, comment, first->comment);
+    return first;
+}
+
 /* else or elif after the block of s. */
 static void parse_else(ExoParser *p, AstStmt *s)
 {
@@ -226,7 +243,7 @@ static void parse_else(ExoParser *p, AstStmt *s)
     for (;;) {
         Loc loc = p->tok.loc;
         if (parser_take_keyword(p, "else")) {
-            s->orelse = parse_block(p, "else");
+            s->orelse = parse_else_block(p);
             break;
         }
         if (!parser_take_keyword(p, "elif"))
@@ -243,6 +260,8 @@ static void parse_else(ExoParser *p, AstStmt *s)
             parser_recover(p, true);
             break;
         }
+        inner->comment = lexer_take_comment(&p->lx);
+        p->comment = &inner->comment;
         inner->body = parse_block(p, "the condition");
         s->orelse = inner;
         s = inner;
