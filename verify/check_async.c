@@ -516,7 +516,7 @@ void check_async(Ctx *ctx, Module *m, const Op *host, const SizeSet *sizes,
         out[i].check = part_names[i];
         out[i].proc = op_attr_str(host, "name", "_");
         out[i].version = CHECK_ASYNC_VERSION;
-        if (!launches)
+        if (!launches && out[i].verdict != VERDICT_refuted)
             out[i] = (CheckResult){ .check = part_names[i],
                                     .proc = out[i].proc,
                                     .verdict = VERDICT_not_run,

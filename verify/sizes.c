@@ -422,6 +422,14 @@ static bool same_steps(Chooser *c, const SizeSet *a, const SizeSet *b)
     return true;
 }
 
+static bool has_task_grid(const Chooser *c)
+{
+    for (unsigned n = 0; n < c->n_loops; n++)
+        if (c->loops[n].rank)
+            return true;
+    return false;
+}
+
 unsigned sizes_choose(Arena *arena, Module *m, const Op *proc, Module *of,
                       const Op *program, SizeSet *out)
 {
@@ -432,14 +440,14 @@ unsigned sizes_choose(Arena *arena, Module *m, const Op *proc, Module *of,
     Wish all = { .seq = 2 * depth + 1, .first = 3, .other = 1, .wide = true };
     Wish one = { .seq = 1, .first = 1, .other = 2, .tiles = true };
     Wish full = {
-        .seq = depth > 1 ? depth : 2, .first = 2, .other = 1, .full = true
+        .seq = depth > 1 ? depth : 2, .first = 2, .other = 2, .full = true
     };
     unsigned n = add_set(c, &all, out, 0);
     n = add_set(c, &one, out, n);
     n = add_set(c, &full, out, n);
-    if (n < SIZE_SETS || !same_steps(c, &out[0], &out[2]))
+    if (n < 3 || !same_steps(c, &out[0], &out[2]))
         return n;
-    /* more tasks of the same steps were there before; rather one that is cut */
+    /* nothing new in one dimension of tasks; and one that is cut */
     Wish least = { .seq = 1, .first = 1, .other = 1 };
-    return add_set(c, &least, out, n - 1);
+    return add_set(c, &least, out, has_task_grid(c) ? n : n - 1);
 }

@@ -31,6 +31,7 @@ typedef struct Budget {
     VarId warp, lane;
     bool bad;
     int64_t n_warps, n_ctas;
+    int64_t each;               /* the most a thread is launched with */
     int64_t regs[MAX_WARPS];    /* after setmaxnreg; 0: as launched */
     bool asked[MAX_WARPS];      /* setmaxnreg, and no barrier since */
     int64_t threads[NAMED_MAX]; /* of a named barrier; 0: not used */
@@ -222,7 +223,8 @@ static void check_warpgroup(Budget *b, const Op *op, const Here *h)
               h->warps_parted ? ", not all of them" : "");
 }
 
-/* A warpgroup meets between two of its setmaxnreg: PTX asks for it. */
+/* A warpgroup meets between two of its setmaxnreg: PTX asks for it. What the
+ * assembler launches a kernel with may be less than what there is room for. */
 static void check_setmaxnreg(Budget *b, const Op *op, const Here *h)
 {
     int64_t count = op_attr_int(op, "count", 0);
@@ -235,7 +237,16 @@ static void check_setmaxnreg(Budget *b, const Op *op, const Here *h)
         fault(b, op, "R-POOL",
               "the warpgroup has executed one before and has not met at a "
               "barrier since");
+    bool more = !strcmp(op_attr_str(op, "action", ""), "inc");
     for (int64_t w = h->lo; w < h->hi && w < MAX_WARPS; w++) {
+        int64_t most = b->regs[w] ? b->regs[w] : b->each;
+        if (more ? count < b->regs[w] : count > most) {
+            fault(b, op, "R-POOL",
+                  "%s to %lld registers, but warp %lld holds %lld",
+                  more ? "an increase" : "a decrease", (long long)count,
+                  (long long)w, (long long)most);
+            return;
+        }
         b->regs[w] = count;
         b->asked[w] = true;
     }
@@ -422,11 +433,8 @@ static void walk(Budget *b, const Block *block, Here h)
 
 static void check_pool(Budget *b)
 {
-    int64_t blocks = op_attr_int(b->kernel, "blocks_per_sm", 1);
-    int64_t each = REGISTERS / (32 * b->n_warps * (blocks > 0 ? blocks : 1));
-    int64_t used = 0;
+    int64_t used = 0, each = b->each;
     bool any = false;
-    each = (each < 255 ? each : 255) / 8 * 8;
     for (int64_t w = 0; w < b->n_warps; w++) {
         any |= b->regs[w] != 0;
         used += 32 * (b->regs[w] ? b->regs[w] : each);
@@ -438,6 +446,13 @@ static void check_pool(Budget *b)
               "never be granted",
               (long long)used, 32 * (long long)b->n_warps, (long long)each,
               32 * (long long)(b->n_warps * each));
+}
+
+static int64_t launched_registers(const Budget *b)
+{
+    int64_t blocks = op_attr_int(b->kernel, "blocks_per_sm", 1);
+    int64_t each = REGISTERS / (32 * b->n_warps * (blocks > 0 ? blocks : 1));
+    return (each < 255 ? each : 255) / 8 * 8;
 }
 
 static bool check_attrs(Budget *b)
@@ -473,6 +488,7 @@ static bool check_kernel(Ctx *ctx, Module *m, const Op *kernel)
                  .lane = body->args[body->n_args - 1].var };
     if (!check_attrs(&b))
         return false;
+    b.each = launched_registers(&b);
     walk(&b, body, (Here){ .hi = b.n_warps });
     check_overlaps(&b);
     check_pool(&b);
