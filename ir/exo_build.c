@@ -95,7 +95,10 @@ Diag *build_error(Build *b, Loc loc, const char *code, const char *fmt, ...)
     const char *message = arena_vprintf(b->arena, fmt, ap);
     va_end(ap);
     b->failed = true;
-    return diag_error(b->ctx, loc, code, "%s", message);
+    Diag *d = diag_error(b->ctx, loc, code, "%s", message);
+    if (b->wanted.line)
+        diag_note(b->ctx, d, b->wanted, "wanted here");
+    return d;
 }
 
 const char *ast_callee(const AstExpr *e)

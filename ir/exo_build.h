@@ -41,6 +41,7 @@ typedef struct Build {
     Block *block;        /* where ops go */
     bool failed;
     bool in_entry; /* packs, bytes() and the like are allowed */
+    Loc wanted;    /* what asks for the entry; no line: its own definition */
     bool in_device;
     bool commit_groups; /* some barrier is a BUILD_ANY_COMMIT_GROUP */
     int64_t rank; /* of the family's member: how long its packs are; or 0 */

@@ -208,6 +208,8 @@ bool entry_open(Build *b, Arena *arena, Lib *lib, Loc loc, const Entry *e,
 {
     build_init(b, lib_module(e->home), lib, arena);
     b->in_entry = true;
+    if (memcmp(&loc, &e->decl->loc, sizeof loc) != 0)
+        b->wanted = loc;
     if (e->is_member) {
         build_bind_param(b, e->decl->var, &e->member);
         b->rank = e->member.kind == PARAM_int ? e->member.i : 0;
