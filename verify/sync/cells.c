@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-enum { MOST_CELLS = 1 << 26 };
+enum { MOST_CELLS = 1 << 26, MOST_SPARSE = 1 << 23 };
 
 /* ---- handles ------------------------------------------------------------ */
 
@@ -106,9 +106,9 @@ Sparse *sparse_cell(Machine *m, unsigned tensor, const int64_t *at)
         if (s->key)
             continue;
         s->key = key;
-        s->touch.tensor = tensor;
-        memcpy(s->touch.at, at, rank * sizeof *at);
-        in->n_sparse++;
+        if (++in->n_sparse > MOST_SPARSE)
+            m->run->failed = "too many elements of a tensor are touched at "
+                             "these sizes";
         return s;
     }
 }

@@ -6,12 +6,12 @@
 static void touch(Sparse *s, const SyncNode *n)
 {
     if (!(n->flags & SYNC_MUTATE)) {
-        s->touch.how |= TOUCH_read;
-        s->touch.reader = n;
+        s->use.how |= TOUCH_read;
+        s->use.reader = n;
         return;
     }
-    s->touch.how |= n->flags & SYNC_ATOMIC ? TOUCH_atomic : TOUCH_write;
-    s->touch.writer = n;
+    s->use.how |= n->flags & SYNC_ATOMIC ? TOUCH_atomic : TOUCH_write;
+    s->use.writer = n;
 }
 
 /* ---- faults ------------------------------------------------------------- */
@@ -213,7 +213,8 @@ static bool touch_box(Machine *m, Touching *a, unsigned tensor,
         last[i] = (hi[i] - 1) / g[i];
     }
     for (;;) {
-        if (!touch_cell(m, a, tensor, cell_at(m, tensor, at), at))
+        HandleId *cell = cell_at(m, tensor, at);
+        if (m->run->failed || !touch_cell(m, a, tensor, cell, at))
             return false;
         unsigned i = rank;
         while (i-- > 0 && ++at[i] > last[i])
@@ -617,7 +618,15 @@ void sync_machine_touched(const SyncMachine *pub,
 {
     const Machine *m = (const Machine *)pub;
     for (unsigned i = 0; i < m->run->program->n_tensors; i++)
-        for (size_t k = 0; k < m->instances[i].cap_sparse; k++)
-            if (m->instances[i].sparse[k].touch.how)
-                fn(&m->instances[i].sparse[k].touch, user);
+        for (size_t k = 0; k < m->instances[i].cap_sparse; k++) {
+            const Sparse *s = &m->instances[i].sparse[k];
+            SyncTouch t = { .tensor = i,
+                            .how = s->use.how,
+                            .reader = s->use.reader,
+                            .writer = s->use.writer };
+            if (!t.how)
+                continue;
+            instance_unflat(m, i, s->key - 1, t.at);
+            fn(&t, user);
+        }
 }

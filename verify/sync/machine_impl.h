@@ -17,11 +17,18 @@ typedef struct Handle {
     uint64_t count;   /* cells that hold it or what it took over */
 } Handle;
 
-/* A cell of global memory. */
+/* How a cell of global memory was touched, and by which nodes last. */
+typedef struct CellUse {
+    const SyncNode *reader, *writer;
+    unsigned how; /* TOUCH_read .. */
+} CellUse;
+
+/* A cell of global memory. There are many of them: its coordinates are in its
+ * key. */
 typedef struct Sparse {
     int64_t key; /* row-major number of the cell plus 1; 0: free */
     HandleId handle;
-    SyncTouch touch;
+    CellUse use;
 } Sparse;
 
 /* A live allocation, or a tensor of global memory. */
@@ -79,7 +86,7 @@ void cell_set(Machine *m, HandleId *cell, StateId s);
 void handle_attach(Machine *m, HandleId h, StateId to);
 /* The state is that of no handle any more. */
 void handle_detach(Machine *m, StateId s);
-/* The cell of global memory at these coordinates. */
+/* The cell of global memory at these coordinates. Too many: the run fails. */
 Sparse *sparse_cell(Machine *m, unsigned tensor, const int64_t *at);
 /* False: it has too many cells. */
 bool instance_open(Machine *m, unsigned tensor, const int64_t *extents);

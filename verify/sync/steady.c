@@ -18,7 +18,7 @@ enum { TRIES = 40, KEPT = 4, MOST_KINDS = 64 };
 typedef struct Entry {
     int64_t key; /* row-major number of the cell */
     uint32_t data[4];
-    const SyncTouch *touch; /* of a cell of global memory */
+    const CellUse *use; /* of a cell of global memory */
 } Entry;
 
 typedef struct Entries {
@@ -217,9 +217,9 @@ static void add_sparse(Mapping *map, unsigned tensor, Entries *out)
         const Sparse *c = &in->sparse[i];
         if (!c->key)
             continue;
-        Entry e = { .key = c->key - 1, .touch = &c->touch };
+        Entry e = { .key = c->key - 1, .use = &c->use };
         e.data[0] = map_state(map, handle_state(map->m, c->handle));
-        e.data[1] = c->touch.how;
+        e.data[1] = c->use.how;
         if (!e.data[0] && !e.data[1])
             continue;
         VEC_PUSH(map->arena, out, e);
@@ -348,26 +348,24 @@ static void put_dense(Jump *j, unsigned tensor, int64_t key, StateId s,
 }
 
 static void put_sparse(Jump *j, unsigned tensor, int64_t key, StateId s,
-                       const Entry *e, const SyncTouch *touch)
+                       const Entry *e, const CellUse *use)
 {
     int64_t at[SYNC_MAX_RANK] = { 0 };
     instance_unflat(j->m, tensor, key, at);
     Sparse *c = sparse_cell(j->m, tensor, at);
     cell_set(j->m, &c->handle, s);
-    c->touch.how = e ? touch->how : 0;
-    if (e) {
-        c->touch.reader = touch->reader;
-        c->touch.writer = touch->writer;
-    }
+    c->use.how = 0;
+    if (e)
+        c->use = *use;
 }
 
 static void put(Jump *j, unsigned tensor, int64_t key, StateId s,
-                const Entry *e, const SyncTouch *touch)
+                const Entry *e, const CellUse *use)
 {
     if (j->m->instances[tensor].dense)
         put_dense(j, tensor, key, s, e);
     else
-        put_sparse(j, tensor, key, s, e, touch);
+        put_sparse(j, tensor, key, s, e, use);
 }
 
 /* The cell's state, moved on. */
@@ -427,28 +425,30 @@ static void move_cells(Jump *j, unsigned tensor)
     const Entries *x = &j->now->entries[tensor];
     int64_t shift = shift_of(m, j->moves, tensor) * (j->now->n - j->from->n);
     StateId *to = ARENA_ARRAY(j->map.arena, StateId, x->len);
-    SyncTouch *touch = ARENA_ARRAY(j->map.arena, SyncTouch, x->len);
+    CellUse *use = ARENA_ARRAY(j->map.arena, CellUse, x->len);
     unsigned char *how = ARENA_ARRAY(j->map.arena, unsigned char, x->len);
     for (size_t i = 0; i < x->len; i++) {
         const Entry *e = &x->data[i];
         to[i] = state_on(j, tensor, e->key);
         how[i] = (unsigned char)goes(j, tensor, e);
-        if (e->touch)
-            touch[i] = *e->touch;
+        if (e->use)
+            use[i] = *e->use;
     }
     for (size_t i = 0; i < x->len; i++)
         if (how[i] == GOES_moves)
             put(j, tensor, x->data[i].key, 0, NULL, NULL);
         else
-            put(j, tensor, x->data[i].key, to[i], &x->data[i], &touch[i]);
+            put(j, tensor, x->data[i].key, to[i], &x->data[i], &use[i]);
     for (size_t i = 0; i < x->len; i++)
-        for (int64_t q = 1; how[i] == GOES_repeats && q <= j->times; q++)
+        for (int64_t q = 1; how[i] == GOES_repeats && q <= j->times &&
+                            !m->run->failed;
+             q++)
             put(j, tensor, x->data[i].key + q * shift, to[i], &x->data[i],
-                &touch[i]);
+                &use[i]);
     for (size_t i = 0; i < x->len; i++)
         if (how[i] == GOES_moves)
             put(j, tensor, x->data[i].key + j->times * shift, to[i],
-                &x->data[i], &touch[i]);
+                &x->data[i], &use[i]);
 }
 
 /* Arrivals in a period on barriers that count on. */

@@ -16,7 +16,8 @@ typedef struct Class {
     const int64_t *signature;
     const int64_t *task; /* the representative */
     uint64_t n;
-    VEC(SyncTouch) touched; /* by tensor, then coordinates */
+    /* By tensor, then coordinates; of several tasks. */
+    VEC(SyncTouch) touched;
 } Class;
 
 /* One task's box on one tensor, in elements. */
@@ -236,7 +237,7 @@ static bool run_class(Tasks *t, Class *c)
         find_deadlock(t, arena);
     memcpy(out->task, c->task, sizeof out->task);
     Collect col = { t, c };
-    if (out->fault.kind == FAULT_none)
+    if (out->fault.kind == FAULT_none && t->total > 1)
         sync_machine_touched(machine, collect, &col);
     if (c->touched.len)
         qsort(c->touched.data, c->touched.len, sizeof *c->touched.data,
