@@ -5,6 +5,15 @@
 #include <string.h>
 
 enum { MOST_SETS = 32, MOST_DEPTH = 8, TRIES = 64 };
+enum { MOST_TURNS = 8, MOST_TURN = 1 << 13 };
+
+/* Iterations of loops at which a condition changes its outcome. */
+typedef struct Turns {
+    const Chooser *c;
+    unsigned n;
+    const SizeLoop *loop[MOST_TURNS];
+    int64_t at[MOST_TURNS];
+} Turns;
 
 static void add_current(Chooser *c, SizeSets *out)
 {
@@ -93,7 +102,83 @@ static int64_t depth_of(const Chooser *c)
     return depth > MOST_DEPTH ? MOST_DEPTH : depth;
 }
 
-static void vary(Chooser *c, unsigned i, const int64_t *base, SizeSets *out)
+/* ---- guards -------------------------------------------------------------- */
+
+/* Where the loop over v takes a condition on e to its other outcome, as far as
+ * this term says; -1: nowhere. */
+static int64_t turn_of(const Affine *e, const Term *t, VarId v)
+{
+    const Atom *a = t->atom;
+    bool later = (e->constant < 0) != (t->coef < 0);
+    int64_t times = later ? -(e->constant / t->coef) : -1;
+    if (a->kind == ATOM_var)
+        return a->var == v ? times : -1;
+    if (a->kind == ATOM_opaque || !affine_uses(a->arg, v))
+        return -1;
+    int64_t step = affine_coef(a->arg, v);
+    int64_t round = step > 1 ? a->divisor / step : a->divisor;
+    return a->kind == ATOM_mod ? round - 1
+           : times > MOST_TURN ? -1
+                               : (times + 1) * round;
+}
+
+static void add_turn(Turns *t, const SizeLoop *l, int64_t at)
+{
+    for (unsigned i = 0; i < t->n; i++)
+        if (t->loop[i] == l && t->at[i] == at)
+            return;
+    if (at < 0 || at > MOST_TURN || t->n == MOST_TURNS)
+        return;
+    t->loop[t->n] = l;
+    t->at[t->n++] = at;
+}
+
+static void note_turns(Turns *t, const Cond *c)
+{
+    if (!c || c->kind == COND_true || c->kind == COND_false)
+        return;
+    if (c->kind != COND_ge0 && c->kind != COND_eq0) {
+        note_turns(t, c->lhs);
+        note_turns(t, c->rhs);
+        return;
+    }
+    for (unsigned i = 0; i < t->c->set.n; i++)
+        if (cond_uses(c, t->c->set.vars[i]))
+            return;
+    for (unsigned k = 0; k < t->c->n_loops; k++)
+        for (uint32_t i = 0; i < c->expr->n_terms; i++)
+            add_turn(t, &t->c->loops[k],
+                     turn_of(c->expr, &c->expr->terms[i],
+                             t->c->loops[k].var));
+}
+
+static bool note_guard(Op *op, void *user)
+{
+    if (op->code == OP_ctl_if)
+        note_turns(user, op->operands[0].u.cond);
+    return true;
+}
+
+/* The loop comes to the iteration where a condition turns, and one further,
+ * where it has not been there with up to `most` trips. */
+static void try_turn(Chooser *c, unsigned i, const Turns *t, unsigned k,
+                     int64_t most, const int64_t *base, SizeSets *out)
+{
+    const SizeLoop *l = t->loop[k];
+    Env env = sizes_env(&c->set);
+    int64_t lo;
+    load(c, base);
+    if (!affine_eval(l->lo, &env, &lo))
+        return;
+    for (int64_t n = t->at[k] - lo + 1; n <= t->at[k] - lo + 2; n++)
+        if (n > most)
+            try_trips(c, i, l, n, false, base, out);
+}
+
+/* ---- all phases ---------------------------------------------------------- */
+
+static void vary(Chooser *c, unsigned i, const Turns *turns,
+                 const int64_t *base, SizeSets *out)
 {
     int64_t depth = depth_of(c);
     int64_t seq[] = { 1, depth, depth + 1, 2 * depth + 1, depth - 1, 0 };
@@ -111,11 +196,17 @@ static void vary(Chooser *c, unsigned i, const int64_t *base, SizeSets *out)
             try_trips(c, i, l, seq[j], false, base, out);
         try_trips(c, i, l, depth, true, base, out);
     }
+    for (unsigned k = 0; k < turns->n; k++)
+        if (size_loop_uses(turns->loop[k], c->set.vars[i]))
+            try_turn(c, i, turns, k, turns->loop[k]->tasks ? 3 : 2 * depth + 1,
+                     base, out);
 }
 
 void sizes_derive(Arena *arena, Module *m, const Op *proc, SizeSets *out)
 {
     Chooser *c = chooser_new(arena, m, proc);
+    Turns turns = { .c = c };
+    op_walk((Op *)proc, note_guard, &turns);
     int64_t *base = ARENA_ARRAY(arena, int64_t, c->set.n + 1);
     find_base(c, base, 2, depth_of(c) + 1, false);
     if (!sizes_broken(proc, &c->set))
@@ -124,7 +215,7 @@ void sizes_derive(Arena *arena, Module *m, const Op *proc, SizeSets *out)
     if (!sizes_broken(proc, &c->set))
         add_current(c, out);
     for (unsigned i = 0; i < c->set.n; i++)
-        vary(c, i, base, out);
+        vary(c, i, &turns, base, out);
 }
 
 /* ---- what they cover ----------------------------------------------------- */

@@ -29,6 +29,14 @@ static const Row rows[] = {
     { "M: size, N: size", "    assert N == M\n" RING,
       "b: 1, 2, 3 tasks, whole and ragged; k: 0, 1, 2, 3, 4, 7, 32, 63 "
       "trips" },
+    /* up to where a condition on the loop changes, and one further */
+    { "M: size, N: size",
+      "    with CudaDeviceFunction(blockDim=32):\n"
+      "        for b in cuda_tasks(0, M):\n"
+      "            for k in seq(0, N):\n"
+      "                if k != 20 and k % 32 < 31 and b < 9:\n"
+      "                    Fence(cuda_in_order, cuda_in_order)\n",
+      "b: 1, 2, 3, 9, 10 tasks; k: 1, 2, 3, 21, 22, 32, 33 trips" },
     /* no ragged tiles */
     { "M: size, N: size", "    assert M % 32 == 0\n" RING,
       "b: 1, 2, 3 tasks; k: 0, 1, 2, 3, 4, 7 trips" },
