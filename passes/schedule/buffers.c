@@ -38,10 +38,10 @@ static bool no_strides(Sched *s, const Value *v, Loc loc)
            sched_fail(s, loc, "a stride of %s is read", sched_value_name(s, v));
 }
 
-/* The same where strides of its windows change too. */
-static bool no_view_strides(Sched *s, const Value *v, Loc loc)
+/* The same where strides of the first dimensions change, of windows too. */
+static bool no_view_strides(Sched *s, const Value *v, unsigned changed, Loc loc)
 {
-    const Op *op = sched_stride_reader(s, s->proc, v);
+    const Op *op = sched_stride_reader(s, s->proc, v, changed);
     return !op || sched_fail(s, loc, "'%s' reads a stride of %s",
                              sched_stmt_text(s, op), sched_value_name(s, v));
 }
@@ -406,7 +406,8 @@ bool sched_resize_dim(Sched *s, const SchedArg *a)
 {
     Op *alloc = a[0].at.first;
     Value *v = alloc->results[0];
-    if (!has_dim(s, v, &a[1]) || !no_view_strides(s, v, a[0].loc))
+    if (!has_dim(s, v, &a[1]) ||
+        !no_view_strides(s, v, (unsigned)a[1].i, a[0].loc))
         return false;
     Reshape r = { .dim = (unsigned)a[1].i, .loc = a[0].loc };
     r.size = sched_index(s, alloc, a[2].loc, a[2].s);
@@ -517,7 +518,7 @@ bool sched_mult_dim(Sched *s, const SchedArg *a)
                   .lo_dim = (unsigned)a[2].i,
                   .loc = a[0].loc };
     if (!has_dim(s, v, &a[1]) || !has_dim(s, v, &a[2]) ||
-        !no_view_strides(s, v, a[0].loc))
+        !no_view_strides(s, v, v->type->rank, a[0].loc))
         return false;
     if (a[1].i == a[2].i || v->ring_dim == (int)a[1].i ||
         v->ring_dim == (int)a[2].i)
@@ -584,7 +585,8 @@ bool sched_rearrange_dim(Sched *s, const SchedArg *a)
     unsigned n = v->type->rank;
     unsigned *order = ARENA_ARRAY(s->arena, unsigned, n + 1);
     Reshape r = { .order = order, .loc = a[0].loc };
-    if (!read_order(s, &a[1], n, order) || !no_view_strides(s, v, a[0].loc) ||
+    if (!read_order(s, &a[1], n, order) ||
+        !no_view_strides(s, v, v->type->rank, a[0].loc) ||
         !sched_each_access(s, v, permute_access, &r))
         return false;
     const Affine **shape = ARENA_ARRAY(s->m->arena, const Affine *, n);
@@ -633,7 +635,8 @@ bool sched_unroll_buffer(Sched *s, const SchedArg *a)
     Op *alloc = a[0].at.first;
     Value *v = alloc->results[0];
     Parts p = { .dim = (unsigned)a[1].i, .loc = a[0].loc };
-    if (!has_dim(s, v, &a[1]) || !no_view_strides(s, v, a[0].loc))
+    if (!has_dim(s, v, &a[1]) ||
+        !no_view_strides(s, v, v->type->rank, a[0].loc))
         return false;
     if (!affine_is_const(v->shape[p.dim], &p.n) || p.n < 1 || p.n > MOST)
         return sched_fail(s, a[1].loc, "the extent is no number up to %d",

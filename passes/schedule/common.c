@@ -4,6 +4,7 @@
 #include "ir/lib_entry.h"
 #include "passes/rewrite.h"
 
+#include <limits.h>
 #include <string.h>
 
 bool sched_fail(Sched *s, Loc loc, const char *fmt, ...)
@@ -483,7 +484,8 @@ bool sched_uses_stride(Sched *s, const Value *v)
 typedef struct StrideWalk {
     Sched *s;
     const Value *v;
-    unsigned depth; /* of calls */
+    unsigned changed; /* strides of that many leading dimensions change */
+    unsigned depth;   /* of calls */
     Op *found;
 } StrideWalk;
 
@@ -498,6 +500,15 @@ static Block *called_body(const Module *m, const Op *op)
     return proc ? proc->blocks[0] : NULL;
 }
 
+/* Does what is given of v keep its strides? */
+static bool keeps_strides(const StrideWalk *w, const Operand *o)
+{
+    bool keeps = o->u.access->base == w->v;
+    for (unsigned i = 0; keeps && i < o->u.access->rank; i++)
+        keeps = i >= w->changed || o->u.access->dims[i].kind == DIM_point;
+    return keeps;
+}
+
 static bool note_stride(Op *op, void *user)
 {
     enum { DEEPEST = 64 };
@@ -508,8 +519,10 @@ static bool note_stride(Op *op, void *user)
     bool reads = here.n > 0;
     here.strides = false;
     for (unsigned i = 0; body && i < body->n_args && !reads; i++) {
-        StrideWalk inner = { w->s, body->args[i].value, w->depth + 1, NULL };
-        if (!inner.v || !operand_touches(&op->operands[i], &here))
+        StrideWalk inner = { w->s, body->args[i].value, UINT_MAX, w->depth + 1,
+                             NULL };
+        if (!inner.v || !operand_touches(&op->operands[i], &here) ||
+            keeps_strides(w, &op->operands[i]))
             continue;
         if (inner.depth < DEEPEST)
             block_walk(body, note_stride, &inner);
@@ -520,10 +533,11 @@ static bool note_stride(Op *op, void *user)
     return !reads;
 }
 
-Op *sched_stride_reader(Sched *s, Op *in, const Value *v)
+Op *sched_stride_reader(Sched *s, Op *in, const Value *v, unsigned changed)
 {
-    StrideWalk w = { .s = s, .v = v };
-    op_walk(in, note_stride, &w);
+    StrideWalk w = { .s = s, .v = v, .changed = changed };
+    if (changed)
+        op_walk(in, note_stride, &w);
     return w.found ? sched_stmt_of(w.found) : NULL;
 }
 

@@ -54,6 +54,8 @@ static bool is_tparam(const Targs *t, const char *name)
 /* The extents of a nest's loops against the bounds of the entry's text. */
 static void read_extents(Targs *t, const AstStmt *p, const Op *n)
 {
+    while (p && p->kind == AST_assert)
+        p = p->next;
     for (; p && p->kind == AST_for; p = p->body) {
         const AstExpr *hi =
             p->a->kind == AST_call && p->a->n == 3 ? p->a->args[2] : NULL;
@@ -332,14 +334,44 @@ static bool check_aliases(Unify *u, unsigned n, Access *const *args, Loc loc)
     return true;
 }
 
+/* What stands for a parameter where a precondition reads a stride of it: a
+ * window whose strides are those of its base. */
+static void map_window(Unify *u, Facts *f, unsigned i, Access *a)
+{
+    Module *m = u->s->m;
+    ExprCtx *x = m->exprs;
+    const Value *param = u->params->args[i].value;
+    Op *w = op_new(m, OP_mem_window, u->s->loc, 1, 1, 0);
+    w->operands[0] = opnd_access(a);
+    Value *v =
+        op_set_result(m, w, 0,
+                      type_tensor(u->s->ctx, TK_window, a->base->type->elem,
+                                  param->type->rank, a->base->type->mem),
+                      param->name);
+    clone_map_value(u->map, param, v);
+    if (a->base->type->kind == TK_map)
+        return;
+    for (unsigned k = 0, n = 0; k < a->rank; k++) {
+        if (a->dims[k].kind != DIM_interval)
+            continue;
+        v->shape[n] = a->dims[k].len;
+        facts_assume(f, cond_cmp(x, CMP_eq, affine_stride(x, v, n++),
+                                 affine_stride(x, a->base, k)));
+    }
+}
+
 /* The preconditions of the body, where the call will stand. */
-static bool check_asserts(Unify *u, Loc loc)
+static bool check_asserts(Unify *u, unsigned n, Access *const *args, Loc loc)
 {
     const Op *op = u->params->first;
+    Facts *f = facts_copy(u->s->arena, u->facts);
+    if (op && op->code == OP_ctl_assert)
+        for (unsigned i = 0; i < n; i++)
+            if (args[i])
+                map_window(u, f, i, args[i]);
     for (; op && op->code == OP_ctl_assert; op = op->next) {
         const Cond *c = clone_cond(u->map, op->operands[0].u.cond);
-        if (!sched_prove(u->s, u->facts, c, loc,
-                         "the precondition %s is not shown",
+        if (!sched_prove(u->s, f, c, loc, "the precondition %s is not shown",
                          sched_cond_text(u->s, c)))
             return false;
     }
@@ -405,7 +437,7 @@ static bool make_operands(Unify *u, Op *call, Loc loc)
         if (!(u->params->args[i].value ? data_operand(u, i, call, loc, &args[i])
                                        : number_operand(u, i, call, loc)))
             return false;
-    return check_aliases(u, n, args, loc) && check_asserts(u, loc);
+    return check_aliases(u, n, args, loc) && check_asserts(u, n, args, loc);
 }
 
 static bool finish(Unify *u, const SchedArg *a, OpCode code, const char *name,

@@ -189,8 +189,9 @@ unsigned sched_uses(Sched *s, const Value *v, Op **first);
 /* Is v, or a window of it, used by op or below it? */
 bool op_reaches(Op *op, const Value *v);
 /* The statement in `in` that reads a stride of v or of a window of it, itself
- * or in what it calls, as preconditions do; NULL: there is none. */
-Op *sched_stride_reader(Sched *s, Op *in, const Value *v);
+ * or in what it calls, as preconditions do, where those of the first `changed`
+ * dimensions change; NULL: there is none. */
+Op *sched_stride_reader(Sched *s, Op *in, const Value *v, unsigned changed);
 /* Does an index expression of the procedure read a stride of v? */
 bool sched_uses_stride(Sched *s, const Value *v);
 /* The statement whose value op helps to make; op itself when it is one. */

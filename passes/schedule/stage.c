@@ -644,7 +644,7 @@ static bool strides_are_free(Sched *s, const Value *v, Op *first, Op *last,
                              Loc loc)
 {
     for (Op *op = first; op; op = op == last ? NULL : stmt_next(op)) {
-        const Op *reader = sched_stride_reader(s, op, v);
+        const Op *reader = sched_stride_reader(s, op, v, v->type->rank);
         if (reader)
             return sched_fail(s, loc, "'%s' reads a stride of %s",
                               sched_stmt_text(s, reader),
