@@ -13,7 +13,7 @@
 typedef enum Field {
     FIELD_none,
     FIELD_last,    /* its last constant */
-    FIELD_columns, /* the n of .m64nN */
+    FIELD_columns, /* what follows .m64n: shape and types */
 } Field;
 
 typedef struct Row {
@@ -276,8 +276,7 @@ Letter letter_of_instr(Alphabet *a, const PtxInstr *in)
     if (row->field == FIELD_last && last && last->kind == PTX_int)
         snprintf(number, sizeof number, " %lld", (long long)last->value);
     if (row->field == FIELD_columns && columns)
-        snprintf(number, sizeof number, " %.*s",
-                 (int)strspn(columns + 5, "0123456789"), columns + 5);
+        snprintf(number, sizeof number, " %s", columns + 5);
     snprintf(name, sizeof name, "%s", row->name);
     for (int i = 0; i < 2 && row->parts[i]; i++)
         if (strstr(in->op, row->parts[i]))
@@ -379,6 +378,23 @@ static bool is_shared(const Module *m, const Op *op)
     return mem && mem->family == MEMF_shared;
 }
 
+static const char *wgmma_type(const Operand *o)
+{
+    ScalarType t = o->kind == OPND_access ? o->u.access->base->type->elem
+                                          : o->u.value->type->elem;
+    return t == TY_f32 ? "tf32" : scalar_info(t)->ptx;
+}
+
+/* Operands: the accumulator, A in memory or registers, B. */
+static void add_wgmma(Alphabet *a, const Op *op, const char *name,
+                      LetterVec *out)
+{
+    add(a, out, "%s %lldk%lld.%s.%s.%s", name,
+        (long long)op_attr_int(op, "n", 0), (long long)op_attr_int(op, "k", 0),
+        scalar_info(op->operands[0].u.value->type->elem)->ptx,
+        wgmma_type(&op->operands[1]), wgmma_type(&op->operands[2]));
+}
+
 void letters_of_op(Alphabet *a, const Module *m, const Op *op, LetterVec *out)
 {
     const char *name = NULL;
@@ -440,7 +456,7 @@ void letters_of_op(Alphabet *a, const Module *m, const Op *op, LetterVec *out)
         add(a, out, "%s %lld", name, (long long)op_attr_int(op, "n", 0));
         return;
     case OP_async_wgmma_mma_async:
-        add(a, out, "%s %lld", name, (long long)op_attr_int(op, "n", 0));
+        add_wgmma(a, op, name, out);
         return;
     default:
         if (name)

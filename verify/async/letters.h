@@ -1,7 +1,7 @@
 /* What one thread does in order, as letters of a common alphabet.
  *
  * An op that synchronises, copies or is collective, and the PTX instruction
- * that carries it out, are each named by the same text, "wgmma.mma_async 256",
+ * that carries it out, are each named by the same text, "fence.proxy.async",
  * with what is constant in it. Used by read-back only. */
 #ifndef EXO_VERIFY_ASYNC_LETTERS_H
 #define EXO_VERIFY_ASYNC_LETTERS_H
