@@ -193,7 +193,8 @@ static const Row rows[] = {
       "        x[0] = C.gain * 2.0\n",
       "@config\nclass C:\n    gain: f32|C.gain = x[0]|C.gain * 2.0" },
     { "# a pair of warps\nunit pair = CollUnit((blockDim, ), (64, ))\n"
-      "memory Big[n: int]:\n    family shared\n    scalar read, write\n    quals ram\n\n\n"
+      "memory Big[n: int]:\n    family shared\n    scalar read, write\n"
+      "    quals ram\n\n\n"
       "def f(x: f32[4] @ CudaGmemLinear):\n"
       "    with CudaDeviceFunction(128):\n"
       "        for t in cuda_tasks(0, 1):\n"
