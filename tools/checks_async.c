@@ -129,6 +129,20 @@ static void not_run(Asked *a, const char *proc, const char *reason)
     report(a, &r);
 }
 
+/* A lowered text is to carry out each procedure that is asked about. */
+static void refute_absent(Asked *a, const Op *proc)
+{
+    const char *name = op_attr_str(proc, "name", "_");
+    diag_error(a->pc->ctx, proc->loc, "X-COVER",
+               "X-COVER: the lowered text has no host.proc @%s; --proc=NAME "
+               "asks about one procedure alone",
+               name);
+    CheckResult r = { .check = "check-async",
+                      .proc = name,
+                      .verdict = VERDICT_refuted };
+    report(a, &r);
+}
+
 /* ---- which procedures ---------------------------------------------------- */
 
 static bool find_device(Op *op, void *user)
@@ -186,7 +200,7 @@ static void check_source(Asked *a, Module *m, const Op *proc)
     }
     const Op *host = module_symbol(a->lowered, name);
     if (!host || host->code != OP_host_proc) {
-        not_run(a, name, "the lowered text has no host.proc of that name");
+        refute_absent(a, proc);
         return;
     }
     check_host(a, host, (AsyncSource){ m, proc });
