@@ -22,6 +22,7 @@ typedef struct AsyncCheck {
     RefineResult refined; /* what the runs found together */
     const char *machine_class; /* of the fault that ended a run */
     bool protocol_bad, races_bad, ended;
+    bool no_room; /* for the arguments */
     const char *sizes;
 } AsyncCheck;
 
@@ -300,7 +301,7 @@ static void note_end(AsyncCheck *c, bool ok)
     const AsyncRun *r = &c->run;
     c->protocol_bad |= r->protocol_bad;
     c->races_bad |= r->races_bad;
-    if (ok)
+    if (ok || c->no_room)
         return;
     const char *class = c->machine_class;
     const Diag *last = NULL;
@@ -353,6 +354,8 @@ static void run_at(AsyncCheck *c, const SizeSet *sizes, int64_t clusters)
     unsigned n = c->host->blocks[0]->n_args;
     ProcArg *args = ARENA_ARRAY(r->order.arena, ProcArg, n + 1);
     bool ok = make_args(c, sizes, args);
+    if (!ok)
+        c->no_room = c->ended = true;
     if (ok && r->refine)
         refine_program(r->refine, args, n);
     ok = ok && machine_run(c->m, c->host, args, n, &o);
@@ -465,7 +468,9 @@ static void run_all(AsyncCheck *c, const SizeSet *sizes, unsigned n,
         compared(c, text, n, refined->value_bad, refined->value_open);
     *protocol = (CheckResult){ .verdict = VERDICT_proved, .scope = text };
     *races = *protocol;
-    const char *open = "the run ended early, see the other parts";
+    const char *open = c->no_room
+                           ? "there is no room for tensors of these sizes"
+                           : "the run ended early, see the other parts";
     if (c->protocol_bad)
         *protocol =
             (CheckResult){ .verdict = VERDICT_refuted, .witness = c->sizes };
