@@ -1,9 +1,12 @@
 /* The machine runs again; for each statement the last execution that matters
  * is kept: accesses of the element by threads of the record, and
- * synchronisation after them by threads that are concerned. */
+ * synchronisation after them by threads that are concerned. After many events
+ * steady loops are cut short here too; what came before a cut is forgotten. */
 #include "verify/sync/trace.h"
 
 #include <string.h>
+
+enum { MOST_TRACED = 1 << 18 };
 
 typedef struct Tracer {
     SyncSink sink;
@@ -100,6 +103,25 @@ static bool on_event(SyncSink *self, const SyncEvent *e)
     return true;
 }
 
+static void on_trip(SyncSink *self, SyncTrip *trip)
+{
+    Tracer *t = (Tracer *)self;
+    int64_t from = trip->trip;
+    if (t->at < MOST_TRACED)
+        return;
+    t->machine->sink.trip(&t->machine->sink, trip);
+    if (trip->trip == from)
+        return;
+    t->trace->before = (SyncMoment){ 0 };
+    memset(t->last, 0, sizeof t->last);
+}
+
+static void on_left(SyncSink *self, SyncTrip *trip)
+{
+    Tracer *t = (Tracer *)self;
+    t->machine->sink.left(&t->machine->sink, trip);
+}
+
 /* The threads whose access a record stands for: those with its own signature,
  * or with any where it is not a family. */
 static ThreadsId makers_of(SyncRun *run, const Record *r)
@@ -114,9 +136,10 @@ void sync_trace(Arena *arena, SyncRun *run, const SyncOutcome *out,
                 SyncTrace *trace)
 {
     const SyncDevice *d = run->device;
-    Tracer t = {
-        .sink = { .event = on_event }, .run = run, .out = out, .trace = trace
-    };
+    Tracer t = { .sink = { on_event, on_trip, on_left },
+                 .run = run,
+                 .out = out,
+                 .trace = trace };
     *trace = (SyncTrace){ 0 };
     t.makers = makers_of(run, &out->fault.record);
     for (unsigned i = 0; i < d->n_tasks; i++)
