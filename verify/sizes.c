@@ -310,9 +310,10 @@ SizeSet chooser_keep(const Chooser *c)
 /* ---- a few sets ---------------------------------------------------------- */
 
 /* Trips of sequential loops, and of the first and other task dimensions, with
- * as little as possible in the last one of them; or as much (full; tiles: of
- * parameters that no sequential loop depends on), or one step less than that
- * where there is one trip (wide). */
+ * as little as possible in the last one of them; or as much (tiles: of
+ * parameters that no sequential loop depends on; full: of those that no further
+ * task dimension depends on, and of tiles a step less), or one step less than
+ * that where there is one trip (wide). */
 typedef struct Wish {
     int64_t seq, first, other;
     bool full, tiles, wide;
@@ -361,6 +362,14 @@ static bool has_steps(const Chooser *c, VarId v)
     return false;
 }
 
+static bool has_rank(const Chooser *c, VarId v)
+{
+    for (unsigned n = 0; n < c->n_loops; n++)
+        if (c->loops[n].rank && size_loop_uses(&c->loops[n], v))
+            return true;
+    return false;
+}
+
 /* The greatest that a loop asks for; such a parameter is pinned. */
 static void choose(Chooser *c, unsigned i, const Wish *w)
 {
@@ -380,10 +389,11 @@ static void choose(Chooser *c, unsigned i, const Wish *w)
             best = c->values[i];
     }
     int64_t most = fill_trips(c, i, best, w->wide);
-    if (w->wide && most > best)
+    bool tiles = !has_steps(c, c->set.vars[i]);
+    if ((w->wide || (w->full && tiles)) && most > best)
         most -= c->step[i];
-    bool filled =
-        w->full || w->wide || (w->tiles && !has_steps(c, c->set.vars[i]));
+    bool filled = w->wide || (w->tiles && tiles) ||
+                  (w->full && !has_rank(c, c->set.vars[i]));
     c->values[i] = filled ? most : best;
 }
 
