@@ -171,6 +171,8 @@ static void compare_schedule(Claims *c)
         json_t *again = certificate_schedule(c->options->scheduled);
         certificate_schedule_compare(said, again, claim_of_schedule, c);
         json_decref(again);
+    } else if (c->options->scheduled->given) {
+        claim(c, false, "schedule: steps, which it does not have");
     }
 }
 
