@@ -44,6 +44,9 @@ static const char text_declarations[] =
     "    const void *a, int64_t lda, const void *b, int64_t ldb,\n"
     "    void *c, int64_t ldc, void *stream);\n"
     "\n"
+    "/* \"bf16\" and the like; NULL for what is no type of the library. */\n"
+    "const char *@_type_name(int type);\n"
+    "\n"
     "/* Which kernels that would be: \"gemm_bf16_128x256\", or with a second "
     "one\n"
     " * \"gemm_bf16_128x256 rows 0:2048, gemm_bf16_64x64\". Cut to `size` "
@@ -87,6 +90,7 @@ static const char text_types[] =
     "} @_shape;\n"
     "\n"
     "typedef struct @_entry {\n"
+    "    const char *type;\n"
     "    int64_t bytes_in, bytes_out;\n"
     "    unsigned n_kernels, n_shapes;\n"
     "    const @_kernel *kernels;\n"
@@ -140,9 +144,11 @@ static void print_entries(const Dispatch *d, StrBuf *out)
     for (unsigned i = 0; i < d->n_entries; i++) {
         const DispatchEntry *e = &d->entries[i];
         strbuf_addf(
-            out, "    {%lld, %lld, %u, %u, %s_kernels_%s, %s_shapes_%s},\n",
-            (long long)e->bytes_in, (long long)e->bytes_out, e->n_kernels,
-            e->n_shapes, d->function, e->type, d->function, e->type);
+            out,
+            "    {\"%s\", %lld, %lld, %u, %u, %s_kernels_%s, %s_shapes_%s},\n",
+            e->type, (long long)e->bytes_in, (long long)e->bytes_out,
+            e->n_kernels, e->n_shapes, d->function, e->type, d->function,
+            e->type);
     }
     strbuf_addf(
         out, "};\n\nenum { %s_n_entries = %u, %s_multiprocessors = %lld };\n",
@@ -278,6 +284,12 @@ static const char text_call[] =
     "                         b, ldb, 1,\n"
     "                         (char *)c + p.at * ldc * e->bytes_out, ldc, 1,\n"
     "                         stream);\n"
+    "}\n"
+    "\n"
+    "const char *@_type_name(int type)\n"
+    "{\n"
+    "    return type < 0 || type >= @_n_entries ? NULL : "
+    "@_entries[type].type;\n"
     "}\n"
     "\n"
     "int @_choice(@_type type, int64_t m, int64_t n, int64_t k, char *text,\n"

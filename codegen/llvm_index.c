@@ -30,11 +30,6 @@ static int64_t sat_mul(int64_t a, int64_t b)
     return (a < 0) == (b < 0) ? RANGE_MAX : -RANGE_MAX;
 }
 
-static int64_t floor_div(int64_t a, int64_t b)
-{
-    return a / b - (a % b < 0);
-}
-
 static Range range_mul(Range a, Range b)
 {
     int64_t p[4] = { sat_mul(a.lo, b.lo), sat_mul(a.lo, b.hi),
@@ -55,8 +50,8 @@ static Range atom_range(Emit *e, const Atom *atom)
         return e->vars[atom->var].range;
     case ATOM_floordiv:
         arg = index_range(e, atom->arg);
-        return (Range){ floor_div(arg.lo, atom->divisor),
-                        floor_div(arg.hi, atom->divisor) };
+        return (Range){ int_floordiv(arg.lo, atom->divisor),
+                        int_floordiv(arg.hi, atom->divisor) };
     case ATOM_mod:
         return (Range){ 0, atom->divisor - 1 };
     default:

@@ -27,6 +27,15 @@
 
 #include "ir/support.h"
 
+/* ---- integers ------------------------------------------------------------ */
+
+/* As floordiv and mod of expressions; c > 0. */
+int64_t int_floordiv(int64_t a, int64_t c);
+int64_t int_mod(int64_t a, int64_t c);
+int64_t int_gcd(int64_t a, int64_t b); /* not negative */
+
+/* ---- expressions --------------------------------------------------------- */
+
 typedef struct ExprCtx ExprCtx;
 typedef struct Affine Affine;
 typedef struct Cond Cond;

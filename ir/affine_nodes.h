@@ -67,9 +67,6 @@ void intern_put(Arena *arena, InternTable *t, uint64_t hash, void *node);
 /* Checked 64-bit arithmetic; false on an overflow. */
 bool int_add(int64_t a, int64_t b, int64_t *out);
 bool int_mul(int64_t a, int64_t b, int64_t *out);
-int64_t int_floordiv(int64_t a, int64_t c); /* c > 0 */
-int64_t int_mod(int64_t a, int64_t c);      /* c > 0; in [0, c) */
-int64_t int_gcd(int64_t a, int64_t b);      /* >= 0 */
 
 /* The sum a + k * b before atoms are recombined, or NULL. */
 const Affine *affine_merge(ExprCtx *x, const Affine *a, const Affine *b,

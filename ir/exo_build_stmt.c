@@ -109,35 +109,21 @@ static bool loop_header(Build *b, const AstStmt *s, unsigned k, LoopHeader *h)
     return false;
 }
 
-static bool loop_unroll(Build *b, Op *op, const AstExpr *unroll)
+/* A literal of at least `least`, or None, as an attribute. */
+static bool loop_count(Build *b, Op *op, const char *key, const AstExpr *e,
+                       int64_t least)
 {
     Param p;
-    if (!build_const(b, unroll, &p))
+    if (!build_const(b, e, &p))
         return false;
     if (p.kind == PARAM_none)
         return true;
-    if (p.kind != PARAM_int || p.i < 0) {
-        build_error(b, unroll->loc, "loop",
-                    "pragma_unroll expects None, 0 "
-                    "or a positive int");
+    if (p.kind != PARAM_int || p.i < least || p.i > INT32_MAX) {
+        build_error(b, e->loc, "loop", "%s expects None%s or a positive int",
+                    key, least ? "" : ", 0");
         return false;
     }
-    op_set_param(b->m, op, "pragma_unroll", &p);
-    return true;
-}
-
-static bool loop_group(Build *b, Op *op, const AstExpr *group)
-{
-    Param p;
-    if (!build_const(b, group, &p))
-        return false;
-    if (p.kind != PARAM_int || p.i < 1 || p.i > INT32_MAX) {
-        build_error(b, group->loc, "loop",
-                    "group expects a positive int of 32 bits: how many "
-                    "iterations are visited together");
-        return false;
-    }
-    op_set_param(b->m, op, "group", &p);
+    op_set_param(b->m, op, key, &p);
     return true;
 }
 
@@ -156,8 +142,8 @@ static bool loop_attrs(Build *b, Op *op, const LoopHeader *h)
         op_set_attr(b->m, op,
                     (Attr){ .key = "unit", .kind = ATTR_unit, .unit = u });
     }
-    return (!h->unroll || loop_unroll(b, op, h->unroll)) &&
-           (!h->group || loop_group(b, op, h->group));
+    return (!h->unroll || loop_count(b, op, "pragma_unroll", h->unroll, 0)) &&
+           (!h->group || loop_count(b, op, "group", h->group, 1));
 }
 
 /* One loop; its body is built by the caller in op->blocks[0]. */

@@ -12,6 +12,8 @@
  * exact over the rationals only, so this may fail. */
 #include "passes/prove_linear.h"
 
+#include "ir/affine.h"
+
 #include <string.h>
 
 enum {
@@ -48,21 +50,6 @@ static bool checked_madd(int64_t *sum, int64_t a, int64_t b)
            !__builtin_add_overflow(*sum, p, sum) && *sum != INT64_MIN;
 }
 
-static int64_t gcd(int64_t a, int64_t b)
-{
-    while (b) {
-        int64_t r = a % b;
-        a = b;
-        b = r;
-    }
-    return a < 0 ? -a : a;
-}
-
-static int64_t floor_quotient(int64_t a, int64_t c)
-{
-    return a / c - (a % c < 0);
-}
-
 /* ---- rows ---------------------------------------------------------------- */
 
 /* Divides by the common divisor. False for a row that says nothing; a row
@@ -71,7 +58,7 @@ static bool row_normalise(Solver *s, LinearRow *r)
 {
     int64_t g = 0;
     for (unsigned i = 0; i < s->n_cols && g != 1; i++)
-        g = gcd(g, r->k[i]);
+        g = int_gcd(g, r->k[i]);
     if (g == 0) {
         bool holds = r->equal ? r->k[CONST] == 0 : r->k[CONST] >= 0;
         s->contradiction |= !holds;
@@ -85,7 +72,7 @@ static bool row_normalise(Solver *s, LinearRow *r)
     }
     for (unsigned i = 0; i < s->n_cols; i++)
         r->k[i] /= g;
-    r->k[CONST] = floor_quotient(r->k[CONST], g);
+    r->k[CONST] = int_floordiv(r->k[CONST], g);
     return true;
 }
 
@@ -163,7 +150,7 @@ static void substitute(Solver *s, LinearRow eq, unsigned col)
 /* a reduced into [-m/2, m/2). */
 static int64_t mod_hat(int64_t a, int64_t m)
 {
-    int64_t r = a - m * floor_quotient(a, m);
+    int64_t r = a - m * int_floordiv(a, m);
     return 2 * r >= m ? r - m : r;
 }
 
@@ -273,7 +260,7 @@ static void combine_bounds(Solver *s, unsigned col, const LinearRow *bounds,
             int64_t lower = bounds[i].k[col], upper = -bounds[j].k[col];
             if (lower <= 0 || upper <= 0)
                 continue;
-            int64_t g = gcd(lower, upper);
+            int64_t g = int_gcd(lower, upper);
             LinearRow r = { .equal = false };
             if (row_combine(&r, upper / g, &bounds[i], lower / g, &bounds[j]))
                 row_add(s, &r);
@@ -313,13 +300,13 @@ static bool bound_of(const Solver *s, const LinearRow *r, unsigned col,
         if (i != col && !checked_madd(&rest, r->k[i], s->value[i]))
             return false;
     if (a > 0 || r->equal) { /* a is 1 or -1 in an equality */
-        int64_t lo = r->equal ? -rest * a : -floor_quotient(rest, a);
+        int64_t lo = r->equal ? -rest * a : -int_floordiv(rest, a);
         if (!in->has_lo || lo > in->lo)
             in->lo = lo;
         in->has_lo = true;
     }
     if (a < 0 || r->equal) {
-        int64_t hi = r->equal ? -rest * a : floor_quotient(rest, -a);
+        int64_t hi = r->equal ? -rest * a : int_floordiv(rest, -a);
         if (!in->has_hi || hi < in->hi)
             in->hi = hi;
         in->has_hi = true;

@@ -7,6 +7,7 @@
 #include "tools/certificate_schedule.h"
 #include "tools/checks.h"
 #include "tools/input.h"
+#include "tools/json_file.h"
 #include "tools/output.h"
 #include "tools/prover.h"
 
@@ -191,21 +192,14 @@ static void compare_level(Claims *c, const char *level)
 
 static json_t *read_certificate(Ctx *ctx, const char *path)
 {
-    uint32_t file = ctx_read_source(ctx, path);
-    if (!file)
-        return NULL;
-    size_t n;
-    const char *text = ctx_source_text(ctx, file, &n);
-    json_error_t why;
-    json_t *root = json_loadb(text, n, 0, &why);
-    if (!json_is_object(root) || strcmp(text_at(root, "version"), "1")) {
-        Loc at = { file, root ? 1 : (uint32_t)why.line, 1 };
-        diag_error(ctx, at, "certificate", "%s",
-                   root ? "expected a certificate of version 1" : why.text);
-        json_decref(root);
-        return NULL;
-    }
-    return root;
+    uint32_t file;
+    json_t *root = json_file_read(ctx, path, "certificate", &file);
+    if (!root || !strcmp(text_at(root, "version"), "1"))
+        return root;
+    diag_error(ctx, (Loc){ file, 1, 1 }, "certificate",
+               "expected a certificate of version 1");
+    json_decref(root);
+    return NULL;
 }
 
 ToolStatus check_certificate(Ctx *ctx, Module **m, const Options *o)

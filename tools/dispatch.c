@@ -8,7 +8,7 @@
 #include <string.h>
 
 #if EXO_WITH_JSON
-#include <jansson.h>
+#include "tools/json_file.h"
 #endif
 
 bool dispatch_is_table(const char *path)
@@ -238,18 +238,10 @@ static Module *read_kernels(Table *t, const Options *o)
 Module *dispatch_read(Ctx *ctx, const Options *o, const char *path,
                       const Dispatch **table)
 {
-    uint32_t file = ctx_read_source(ctx, path);
-    if (!file)
+    uint32_t file;
+    json_t *root = json_file_read(ctx, path, "dispatch", &file);
+    if (!root)
         return NULL;
-    size_t n;
-    const char *text = ctx_source_text(ctx, file, &n);
-    json_error_t why;
-    json_t *root = json_loadb(text, n, JSON_REJECT_DUPLICATES, &why);
-    if (!root) {
-        diag_error(ctx, (Loc){ file, (uint32_t)why.line, 1 }, "dispatch",
-                   "the table is not JSON: %s", why.text);
-        return NULL;
-    }
     Table *t = ARENA_NEW(ctx_arena(ctx), Table);
     *t = (Table){
         .ctx = ctx, .arena = ctx_arena(ctx), .file = file, .ok = true

@@ -5,6 +5,7 @@
 
 #include "verify/async/aside.h"
 #include "verify/async/budget.h"
+#include "verify/async/fault.h"
 #include "verify/async/layout.h"
 #include "verify/async/refine.h"
 #include "verify/async/run.h"
@@ -19,7 +20,7 @@ typedef struct AsyncCheck {
     const Op *host;
     AsyncRun run;
     AsyncSource source;
-    RefineResult refined; /* what the runs found together */
+    RefineResult refined;      /* what the runs found together */
     const char *machine_class; /* of the fault that ended a run */
     bool protocol_bad, races_bad, ended;
     bool no_room; /* for the arguments */
@@ -42,15 +43,10 @@ static void place(StrBuf *out, const AsyncRun *r, const MachineEvent *e)
 static Diag *fault(AsyncRun *r, const MachineEvent *e, const char *code,
                    const char *fmt, va_list ap)
 {
-    StrBuf text = { 0 }, at = { 0 };
-    const OpInfo *i = op_info(e->op->code);
-    strbuf_vaddf(&text, fmt, ap);
-    Diag *d = diag_error(r->ctx, e->op->loc, code, "'%s.%s': %s: %s",
-                         i->dialect, i->text ? i->text : i->name, code,
-                         strbuf_text(&text));
+    StrBuf at = { 0 };
+    Diag *d = async_vfault(r->ctx, e->op, code, fmt, ap);
     place(&at, r, e);
     diag_witness(r->ctx, d, "%s", strbuf_text(&at));
-    strbuf_free(&text);
     strbuf_free(&at);
     return d;
 }
@@ -240,8 +236,7 @@ static bool launch_writes(Op *op, void *user)
         return true;
     const Op *k = module_symbol(s->c->m, op_attr_str(op, "kernel", ""));
     for (unsigned i = 0; k && i < op->n_operands; i++) {
-        if (behind(&op->operands[i]) != s->param ||
-            i >= k->blocks[0]->n_args)
+        if (behind(&op->operands[i]) != s->param || i >= k->blocks[0]->n_args)
             continue;
         WriteSearch w = { s->c->m, k->blocks[0]->args[i].value,
                           s->c->run.order.arena, false };
@@ -340,8 +335,8 @@ static void run_at(AsyncCheck *c, const SizeSet *sizes, int64_t clusters)
                     1u << MEV_meet | 1u << MEV_step;
     r->sizes = set_text(c, sizes);
     if (c->source.proc) {
-        r->refine = refine_new(r->order.arena, c->ctx, c->source.m,
-                               c->source.proc);
+        r->refine =
+            refine_new(r->order.arena, c->ctx, c->source.m, c->source.proc);
         r->base.wants |= refine_wants();
     }
     MachineObserver *observers[1] = { &r->base };
@@ -387,8 +382,7 @@ static CheckResult compared(const AsyncCheck *c, const char *scope,
         out = (CheckResult){ .verdict = VERDICT_not_run,
                              .reason = "the par program is not given" };
     else if (bad)
-        out =
-            (CheckResult){ .verdict = VERDICT_refuted, .witness = c->sizes };
+        out = (CheckResult){ .verdict = VERDICT_refuted, .witness = c->sizes };
     else if (c->ended || !n_runs)
         out = (CheckResult){ .verdict = VERDICT_not_run,
                              .reason = "no run came to its end" };
@@ -513,8 +507,9 @@ void check_async(Ctx *ctx, Module *m, const Op *host, const SizeSet *sizes,
     out[ASYNC_layout] = check_async_layout(ctx, m, host, prover);
     if (out[ASYNC_budget].verdict == VERDICT_refuted)
         out[ASYNC_protocol] = out[ASYNC_races] = out[ASYNC_instances] =
-            out[ASYNC_refinement] = (CheckResult){ .verdict = VERDICT_not_run,
-                           .reason = "the budget is refuted" };
+            out[ASYNC_refinement] =
+                (CheckResult){ .verdict = VERDICT_not_run,
+                               .reason = "the budget is refuted" };
     else
         run_all(&c, own, n, out);
     for (int i = 0; i < ASYNC_PARTS; i++) {

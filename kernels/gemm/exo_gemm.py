@@ -12,7 +12,6 @@ import ctypes
 # Element types by DLPack's (code, bits): kDLFloat 2, kDLBfloat 4, fp8 from 1.1.
 _TYPES = {(4, 16): "bf16", (2, 16): "f16", (2, 32): "tf32",
           (10, 8): "e4m3", (12, 8): "e5m2"}
-_NAMES = ("bf16", "f16", "tf32", "e4m3", "e5m2")
 _CUDA = 2
 
 
@@ -57,6 +56,17 @@ class ExoGemm:
         self._function.restype = ctypes.c_int
         self._error = self._library.exo_gemm_last_error
         self._error.restype = ctypes.c_char_p
+        name = self._library.exo_gemm_type_name
+        name.restype = ctypes.c_char_p
+        self.types = []
+        while name(len(self.types)):
+            self.types.append(name(len(self.types)).decode())
+
+    def _type(self, kind):
+        if kind not in self.types:
+            raise ValueError(f"the library has no kernels of type {kind}, "
+                             f"only of {', '.join(self.types)}")
+        return ctypes.c_int(self.types.index(kind))
 
     def _check(self, status):
         if status != 0:
@@ -65,7 +75,7 @@ class ExoGemm:
     def run(self, kind, shape, a, lda, b, ldb, c, ldc, stream=0):
         """The C function: addresses and strides as integers."""
         self._check(self._function(
-            ctypes.c_int(_NAMES.index(kind)),
+            self._type(kind),
             *(ctypes.c_int64(n) for n in shape),
             ctypes.c_void_p(a), ctypes.c_int64(lda), ctypes.c_void_p(b),
             ctypes.c_int64(ldb), ctypes.c_void_p(c), ctypes.c_int64(ldc),
@@ -85,7 +95,7 @@ class ExoGemm:
     def choice(self, kind, m, n, k):
         text = ctypes.create_string_buffer(256)
         self._check(self._library.exo_gemm_choice(
-            ctypes.c_int(_NAMES.index(kind)), ctypes.c_int64(m),
+            self._type(kind), ctypes.c_int64(m),
             ctypes.c_int64(n), ctypes.c_int64(k), text,
             ctypes.c_size_t(len(text))))
         return text.value.decode()

@@ -2,16 +2,6 @@
  * has been refined so that each dimension lies within a CTA or across CTAs. */
 #include "passes/analysis/par_internal.h"
 
-static int64_t gcd(int64_t a, int64_t b)
-{
-    while (b) {
-        int64_t r = a % b;
-        a = b;
-        b = r;
-    }
-    return a < 0 ? -a : a;
-}
-
 /* What the dimensions inside a CTA come to. */
 typedef struct CtaPart {
     int64_t threads, span; /* span: from first to last thread */
@@ -42,9 +32,9 @@ static void add_dim(ParInfo *pi, const Tiling *t, unsigned i, CtaPart *p)
         const TileOp *op = &d->ops[k];
         p->first = affine_add(pi->m->exprs, p->first,
                               affine_scale(pi->m->exprs, op->start, d->pitch));
-        p->alignment = gcd(p->alignment, op->offset * d->pitch);
+        p->alignment = int_gcd(p->alignment, op->offset * d->pitch);
         if (op->tile_count > 1)
-            p->alignment = gcd(p->alignment, op->pitch);
+            p->alignment = int_gcd(p->alignment, op->pitch);
         if (!seen_before(t, i, op))
             p->hi += op->pitch * (op->tile_count - 1);
     }

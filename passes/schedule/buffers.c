@@ -148,12 +148,8 @@ static bool note_copy_use(Sched *s, Op *op, Access *a, void *user)
 {
     Replicate *r = user;
     (void)a;
-    if (op->code != OP_mem_load && op->code != OP_mem_store &&
-        op->code != OP_mem_reduce)
-        return sched_fail(s, r->loc, "'%s' takes it as a whole",
-                          sched_stmt_text(s, op));
     VEC_PUSH(s->arena, &r->uses, op);
-    return true;
+    return sched_by_element(s, op, r->loc);
 }
 
 static bool is_write_of(const Op *op, const Value *v)

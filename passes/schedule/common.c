@@ -474,6 +474,14 @@ bool op_reaches(Op *op, const Value *v)
     return w.n > 0;
 }
 
+bool sched_by_element(Sched *s, const Op *op, Loc loc)
+{
+    return op->code == OP_mem_load || op->code == OP_mem_store ||
+           op->code == OP_mem_reduce ||
+           sched_fail(s, loc, "'%s' takes it as a whole",
+                      sched_stmt_text(s, op));
+}
+
 bool sched_uses_stride(Sched *s, const Value *v)
 {
     UseWalk w = { .value = v, .strides = true };

@@ -23,32 +23,20 @@ static bool set_unit(Sched *s, Op *loop, const SchedArg *a)
     return u != NULL;
 }
 
-static bool set_unroll(Sched *s, Op *loop, const SchedArg *a)
+/* A number of at least `least`, or None, as an attribute. */
+static bool set_count(Sched *s, Op *loop, const char *key, const SchedArg *a,
+                      long least)
 {
     char *end;
     long n = strtol(a->s, &end, 10);
     if (!strcmp(a->s, "None")) {
-        op_remove_attr(loop, "pragma_unroll");
+        op_remove_attr(loop, key);
         return true;
     }
-    if (*end || n < 0)
-        return sched_fail(s, a->loc,
-                          "pragma_unroll is None, 0 or a positive number");
-    op_set_int(s->m, loop, "pragma_unroll", n);
-    return true;
-}
-
-static bool set_group(Sched *s, Op *loop, const SchedArg *a)
-{
-    char *end;
-    long n = strtol(a->s, &end, 10);
-    if (!strcmp(a->s, "None")) {
-        op_remove_attr(loop, "group");
-        return true;
-    }
-    if (*end || n < 1 || n > INT32_MAX)
-        return sched_fail(s, a->loc, "group is None or a positive number");
-    op_set_int(s->m, loop, "group", n);
+    if (end == a->s || *end || n < least || n > INT32_MAX)
+        return sched_fail(s, a->loc, "%s is None%s or a positive number", key,
+                          least ? "" : ", 0");
+    op_set_int(s->m, loop, key, n);
     return true;
 }
 
@@ -66,8 +54,8 @@ static bool mode_fields(Sched *s, Op *loop, const SchedArg *unit,
                           mode);
     edit_replace(s->log, loop);
     return (!unit->given || set_unit(s, loop, unit)) &&
-           (!unroll->given || set_unroll(s, loop, unroll)) &&
-           (!group->given || set_group(s, loop, group));
+           (!unroll->given || set_count(s, loop, "pragma_unroll", unroll, 0)) &&
+           (!group->given || set_count(s, loop, "group", group, 1));
 }
 
 static void clear_mode(Op *loop)

@@ -32,13 +32,9 @@ static bool note_map_use(Sched *s, Op *op, Access *a, void *user)
 {
     MapWalk *w = user;
     (void)a;
-    if (op->code != OP_mem_load && op->code != OP_mem_store &&
-        op->code != OP_mem_reduce)
-        return sched_fail(s, w->loc, "'%s' takes the tensor map as a whole",
-                          sched_stmt_text(s, op));
     if (!was_seen(w, op))
         w->next = op;
-    return true;
+    return sched_by_element(s, op, w->loc);
 }
 
 static unsigned place_in_block(const Op *op)

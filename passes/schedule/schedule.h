@@ -186,6 +186,9 @@ bool block_uses_var(Block *b, VarId v);
 bool op_uses_value(Op *op, const Value *v);
 /* The uses of v in the procedure: the number, and the first. */
 unsigned sched_uses(Sched *s, const Value *v, Op **first);
+/* Does op, which uses a buffer, read or write single elements of it? Reports
+ * at loc where it does not. */
+bool sched_by_element(Sched *s, const Op *op, Loc loc);
 /* Is v, or a window of it, used by op or below it? */
 bool op_reaches(Op *op, const Value *v);
 /* The statement in `in` that reads a stride of v or of a window of it, itself

@@ -124,7 +124,7 @@ def check_refusals(run):
         return table
 
     rows = [
-        ("{", "is not JSON"),
+        ("{", "this is not JSON"),
         (changed(lambda t, e: t.update(version=2)), "version: expected 1"),
         (changed(lambda t, e: t.update(function="a b")), "expected a name"),
         (changed(lambda t, e: t.update(device="*/")), "fits into a comment"),
@@ -177,6 +177,12 @@ def main():
             check_choices(run, library, [(64, 64, 64), (1, 8, 8)] + [
                 tuple(8 * rng.randint(1, int(math.exp(rng.uniform(1, 7.5))))
                       for _ in range(3)) for _ in range(300)])
+            run.note(library.types == ["bf16"], f"types {library.types}")
+            try:
+                library.choice("f16", 8, 8, 8)
+                run.note(False, "a type without kernels is taken")
+            except ValueError as e:
+                run.note("no kernels of type f16" in str(e), str(e))
             try:
                 library.choice("bf16", 0, 8, 8)
                 run.note(False, "0 rows are taken")

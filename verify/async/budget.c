@@ -5,6 +5,7 @@
 #include "ir/limits.h"
 
 #include "ir/lib.h"
+#include "verify/async/fault.h"
 
 #include <string.h>
 
@@ -45,15 +46,10 @@ static Diag *fault(Budget *b, const Op *op, const char *code, const char *fmt,
 static Diag *fault(Budget *b, const Op *op, const char *code, const char *fmt,
                    ...)
 {
-    StrBuf text = { 0 };
-    const OpInfo *i = op_info(op->code);
     va_list ap;
     va_start(ap, fmt);
-    strbuf_vaddf(&text, fmt, ap);
+    Diag *d = async_vfault(b->ctx, op, code, fmt, ap);
     va_end(ap);
-    Diag *d = diag_error(b->ctx, op->loc, code, "'%s.%s': %s: %s", i->dialect,
-                         i->text ? i->text : i->name, code, strbuf_text(&text));
-    strbuf_free(&text);
     b->bad = true;
     return d;
 }

@@ -13,6 +13,7 @@
 
 #include "passes/wgmma_layout.h"
 #include "verify/async/budget.h"
+#include "verify/async/fault.h"
 
 #include <string.h>
 
@@ -34,31 +35,14 @@ static void fault(LayoutCheck *c, const Op *op, const char *code,
 static void fault(LayoutCheck *c, const Op *op, const char *code,
                   const char *fmt, ...)
 {
-    StrBuf text = { 0 };
-    const OpInfo *i = op_info(op->code);
     va_list ap;
     va_start(ap, fmt);
-    strbuf_vaddf(&text, fmt, ap);
+    async_vfault(c->ctx, op, code, fmt, ap);
     va_end(ap);
-    diag_error(c->ctx, op->loc, code, "'%s.%s': %s: %s", i->dialect,
-               i->text ? i->text : i->name, code, strbuf_text(&text));
-    strbuf_free(&text);
     c->bad = true;
 }
 
 /* ---- starts -------------------------------------------------------------- */
-
-static int64_t gcd(int64_t a, int64_t b)
-{
-    a = a < 0 ? -a : a;
-    b = b < 0 ? -b : b;
-    while (b) {
-        int64_t t = a % b;
-        a = b;
-        b = t;
-    }
-    return a;
-}
 
 /* Byte offset of an access's first element: at + a multiple of step. */
 typedef struct Start {
@@ -76,13 +60,13 @@ static bool start_of(const Access *a, Start *out)
         if (stride < 0)
             return false;
         if (a->dims[d].kind == DIM_ring) {
-            out->step = gcd(out->step, stride);
+            out->step = int_gcd(out->step, stride);
             continue;
         }
         const Affine *lo = a->dims[d].lo;
         out->at += lo->constant * stride;
         for (uint32_t i = 0; i < lo->n_terms; i++)
-            out->step = gcd(out->step, lo->terms[i].coef * stride);
+            out->step = int_gcd(out->step, lo->terms[i].coef * stride);
     }
     /* the run-time part makes up for a negative constant */
     while (out->at < 0)

@@ -34,22 +34,14 @@ typedef struct Agent {
 } Agent;
 
 struct Deadlock {
+    SyncSink sink;
     Arena *arena;
-    const SyncRun *run;
+    SyncRun *run;
     VEC(Wait) waits;
     VEC(Element) elements;
     uint32_t *base; /* by tensor: first element of the live instance */
     VEC(Agent) agents;
 };
-
-Deadlock *deadlock_new(Arena *arena, const SyncRun *run)
-{
-    Deadlock *d = ARENA_NEW(arena, Deadlock);
-    d->arena = arena;
-    d->run = run;
-    d->base = ARENA_ARRAY(arena, uint32_t, run->program->n_tensors);
-    return d;
-}
 
 /* ---- recording ---------------------------------------------------------- */
 
@@ -95,8 +87,9 @@ static void add_wait(Deadlock *d, const SyncEvent *e, WaitKind kind)
     VEC_PUSH(d->arena, &d->waits, w);
 }
 
-void deadlock_event(Deadlock *d, const SyncEvent *e)
+static bool record_event(SyncSink *self, const SyncEvent *e)
 {
+    Deadlock *d = (Deadlock *)self;
     const SyncTensor *tensors = d->run->program->tensors;
     switch (e->node->kind) {
     case SYNC_alloc:
@@ -119,6 +112,17 @@ void deadlock_event(Deadlock *d, const SyncEvent *e)
     default:
         break;
     }
+    return true;
+}
+
+Deadlock *deadlock_new(Arena *arena, SyncRun *run)
+{
+    Deadlock *d = ARENA_NEW(arena, Deadlock);
+    d->sink = (SyncSink){ .event = record_event };
+    d->arena = arena;
+    d->run = run;
+    d->base = ARENA_ARRAY(arena, uint32_t, run->program->n_tensors);
+    return d;
 }
 
 /* ---- agents ------------------------------------------------------------- */
@@ -191,6 +195,8 @@ static bool pass(Deadlock *d, Agent *a)
 bool deadlock_free(Deadlock *d, SyncFault *fault)
 {
     bool moved = true;
+    if (!sync_run_task(d->run, &d->sink))
+        return true;
     make_agents(d);
     while (moved) {
         moved = false;

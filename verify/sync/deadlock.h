@@ -13,11 +13,10 @@
 
 typedef struct Deadlock Deadlock;
 
-Deadlock *deadlock_new(Arena *arena, const SyncRun *run);
-/* The task's events, in program order. */
-void deadlock_event(Deadlock *d, const SyncEvent *e);
-/* After the last event. When some threads are stuck, says false and puts a
- * statement that waits in *fault. */
+Deadlock *deadlock_new(Arena *arena, SyncRun *run);
+/* Runs the task that the run's variables name. When some threads are stuck,
+ * says false and puts a statement that waits in *fault; true too where the run
+ * itself failed, which run->failed tells. Once a Deadlock. */
 bool deadlock_free(Deadlock *d, SyncFault *fault);
 /* The statements that wait, each with its threads and for what. */
 void deadlock_print(const Deadlock *d, StrBuf *out);

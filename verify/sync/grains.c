@@ -7,18 +7,6 @@ typedef struct Grains {
     int64_t **out;
 } Grains;
 
-static int64_t gcd(int64_t a, int64_t b)
-{
-    a = a < 0 ? -a : a;
-    b = b < 0 ? -b : b;
-    while (b) {
-        int64_t r = a % b;
-        a = b;
-        b = r;
-    }
-    return a;
-}
-
 /* Of all values that e may take, what is known now being fixed. */
 static int64_t grain_of(const SyncRun *run, const Affine *e)
 {
@@ -30,9 +18,9 @@ static int64_t grain_of(const SyncRun *run, const Affine *e)
         if (!sync_run_eval(run, &one, &v) ||
             __builtin_mul_overflow(v, e->terms[i].coef, &v) ||
             __builtin_add_overflow(constant, v, &constant))
-            g = gcd(g, e->terms[i].coef);
+            g = int_gcd(g, e->terms[i].coef);
     }
-    return gcd(g, constant);
+    return int_gcd(g, constant);
 }
 
 static int64_t clip_grain(const SyncRun *run, const SyncExpr *x, unsigned i,
@@ -42,15 +30,16 @@ static int64_t clip_grain(const SyncRun *run, const SyncExpr *x, unsigned i,
     if (!sync_run_eval(run, x->clip_lo[i], &lo) ||
         !sync_run_eval(run, x->clip_len[i], &len))
         return 1;
-    return lo + len == extent ? gcd(g, lo) : gcd(gcd(g, lo), lo + len);
+    return lo + len == extent ? int_gcd(g, lo)
+                              : int_gcd(int_gcd(g, lo), lo + len);
 }
 
 static void add_expr(Grains *gs, const SyncExpr *x)
 {
     for (unsigned i = 0; i < x->rank; i++) {
         int64_t g = gs->out[x->tensor][i];
-        g = gcd(g, grain_of(gs->run, x->lo[i]));
-        g = gcd(g, x->len[i] ? grain_of(gs->run, x->len[i]) : 1);
+        g = int_gcd(g, grain_of(gs->run, x->lo[i]));
+        g = int_gcd(g, x->len[i] ? grain_of(gs->run, x->len[i]) : 1);
         if (x->clip_lo)
             g = clip_grain(gs->run, x, i, g);
         gs->out[x->tensor][i] = g;

@@ -178,28 +178,14 @@ static void set_task(Tasks *t, const int64_t *task)
     }
 }
 
-/* Events to the search for deadlocks. */
-typedef struct Listen {
-    SyncSink sink;
-    Deadlock *deadlock;
-} Listen;
-
-static bool to_deadlock(SyncSink *self, const SyncEvent *e)
-{
-    deadlock_event(((Listen *)self)->deadlock, e);
-    return true;
-}
-
 /* Where no Await is before its Arrives, program order is an execution. */
 static void find_deadlock(Tasks *t, Arena *arena)
 {
-    Listen l = { .sink = { .event = to_deadlock },
-                 .deadlock = deadlock_new(arena, t->run) };
-    if (!sync_run_task(t->run, &l.sink) ||
-        deadlock_free(l.deadlock, &t->out->fault))
+    Deadlock *d = deadlock_new(arena, t->run);
+    if (deadlock_free(d, &t->out->fault))
         return;
     StrBuf s = { 0 };
-    deadlock_print(l.deadlock, &s);
+    deadlock_print(d, &s);
     t->out->cycle = arena_strdup(t->arena, strbuf_text(&s));
     strbuf_free(&s);
 }
