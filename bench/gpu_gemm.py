@@ -25,9 +25,10 @@ import math
 import os
 import random
 import statistics
-import subprocess
 import sys
-import tempfile
+
+from gpu_timing import (FORMATS, compile_c, interleaved, is_right, operands,
+                        relative_error)
 
 SHAPES = {
     "square": [(1024,) * 3, (2048,) * 3, (4096,) * 3, (8192,) * 3],
@@ -68,32 +69,12 @@ CHECK_SHAPES = [
     (16384, 1032, 264), (2104, 8200, 520), (16384, 16384, 256),
 ]
 
-# Element types of inputs and output by what a kernel's name contains, and the
-# relative error in the Frobenius norm that the format allows.
-FORMATS = [
-    ("e4m3", "float8_e4m3fn", "bfloat16", 2e-2),
-    ("e5m2", "float8_e5m2", "bfloat16", 2e-2),
-    ("bf16", "bfloat16", "bfloat16", 6e-3),
-    ("f16", "float16", "float16", 1e-3),
-    ("tf32", "float32", "float32", 2e-3),
-    ("f32", "float32", "float32", 1e-5),
-]
-
-
-def format_of(name):
-    for part, inputs, output, tolerance in FORMATS:
-        if part in name:
-            return inputs, output, tolerance
+def kind_of(name):
+    """The element type in a kernel's name: gemm_sm90_bf16, exo_gemm e4m3."""
+    for word in reversed(name.replace(" ", "_").split("_")):
+        if word in FORMATS:
+            return word
     raise SystemExit(f"gpu_gemm: no element type is known for '{name}'")
-
-
-def compile_c(folder, name):
-    """The shared library of folder/name.c."""
-    shared = os.path.join(tempfile.mkdtemp(prefix="exo-bench-"), name + ".so")
-    subprocess.run(["cc", "-O2", "-std=c11", "-shared", "-fPIC", "-I", folder,
-                    os.path.join(folder, name + ".c"), "-o", shared,
-                    "-lpthread", "-ldl"], check=True)
-    return shared
 
 
 class Single:
@@ -146,39 +127,9 @@ def choosers(folder, name, kinds):
     return [Chooser(library, kind) for kind in kinds]
 
 
-def middle_half_mean(values):
-    values = sorted(values)
-    quarter = len(values) // 4
-    return statistics.fmean(values[quarter:len(values) - quarter])
-
-
-def operands(torch, name, shape, seed):
-    m, n, k = shape
-    inputs, output, _ = format_of(name)
-    dtype, out = getattr(torch, inputs), getattr(torch, output)
-    g = torch.Generator(device="cuda").manual_seed(seed)
-    a = torch.randn(m, k, generator=g, device="cuda").to(dtype)
-    b = torch.randn(n, k, generator=g, device="cuda").to(dtype)
-    c = torch.full((m, n), float("nan"), device="cuda", dtype=out)
-    return a, b, c
-
-
-def relative_error(a, b, c):
-    """||C - A B^T|| / ||A B^T||, in float64, in row blocks to save memory."""
-    error = norm = 0.0
-    step = max(1, (1 << 27) // max(1, b.shape[0]))
-    bt = b.float().double().t()
-    for r in range(0, a.shape[0], step):
-        want = a[r:r + step].float().double() @ bt
-        got = c[r:r + step].double()
-        error += float(((got - want) ** 2).sum())
-        norm += float((want ** 2).sum())
-    return (error / norm) ** 0.5 if norm else error ** 0.5
-
-
 def multiple_of_granule(name, shape):
     """Extents that the rows' alignment allows: 16 bytes."""
-    granule = 16 if "e4m3" in name or "e5m2" in name else 8
+    granule = max(8, 16 // FORMATS[kind_of(name)].bytes_in)
     return tuple(-(-x // granule) * granule for x in shape)
 
 
@@ -187,11 +138,11 @@ def check(torch, kernel, shapes, seeds):
     worst = 0.0
     for shape in shapes:
         for seed in seeds:
-            a, b, c = operands(torch, kernel.name, shape, seed)
+            a, b, c = operands(torch, kind_of(kernel.name), shape, seed)
             kernel(torch, a, b, c)
             torch.cuda.synchronize()
             error = relative_error(a, b, c)
-            right = error <= format_of(kernel.name)[2]  # NaN is not right
+            right = is_right(kind_of(kernel.name), error)
             worst = max(worst, error) if right else worst
             if not right:
                 failures += 1
@@ -214,32 +165,15 @@ def library_product(torch, a, b, out):
 
 
 def one_run(torch, kernel, shape, rounds, seed, triton):
-    a, b, c = operands(torch, kernel.name, shape, seed)
+    a, b, c = operands(torch, kind_of(kernel.name), shape, seed)
     out = torch.empty_like(c)
-    flush = torch.empty(64 << 20, dtype=torch.int32, device="cuda")
     bodies = {
         "ours": lambda: kernel(torch, a, b, c),
         "cublas": library_product(torch, a, b, out),
     }
     if triton:
         bodies["triton"] = triton.product(a, b, torch.empty_like(c))
-    times = {k: [] for k in bodies}
-    shuffle = random.Random(seed)
-    for round_ in range(rounds + 4):
-        order = list(bodies)
-        shuffle.shuffle(order)
-        for which in order:
-            start = torch.cuda.Event(enable_timing=True)
-            end = torch.cuda.Event(enable_timing=True)
-            flush.zero_()
-            torch.cuda._sleep(300000)
-            start.record()
-            bodies[which]()
-            end.record()
-            torch.cuda.synchronize()
-            if round_ >= 4:
-                times[which].append(start.elapsed_time(end))
-    return {k: middle_half_mean(v) for k, v in times.items()}
+    return interleaved(torch, bodies, rounds, 4, seed)
 
 
 def time_shape(torch, kernel, shape, args, triton):
@@ -255,7 +189,7 @@ def time_shape(torch, kernel, shape, args, triton):
         "tflops": {k: statistics.median(flop / r[k] / 1e9 for r in results)
                    for k in results[0]},
     }
-    row["peak"] = row["tflops"]["ours"] / PEAK[format_of(kernel.name)[0]]
+    row["peak"] = row["tflops"]["ours"] / PEAK[FORMATS[kind_of(kernel.name)].inputs]
     return row
 
 

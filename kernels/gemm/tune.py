@@ -25,20 +25,14 @@ import json
 import math
 import os
 import random
-import statistics
 import subprocess
 import sys
-import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-# Inputs, output (names of PyTorch), bytes of an element, largest relative error.
-TYPES = {
-    "bf16": ("bfloat16", "bfloat16", 2, 6e-3),
-    "f16": ("float16", "float16", 2, 1e-3),
-    "tf32": ("float32", "float32", 4, 2e-3),
-    "e4m3": ("float8_e4m3fn", "bfloat16", 1, 2e-2),
-    "e5m2": ("float8_e5m2", "bfloat16", 1, 2e-2),
-}
+sys.path.insert(0, os.path.join(HERE, os.pardir, os.pardir, "bench"))
+from gpu_timing import (FORMATS, compile_c, interleaved, is_right,  # noqa: E402
+                        operands, relative_error)
+
 SHAPES = [(n, n, n) for n in (256, 512, 1024, 2048, 4096, 8192)] + [
     (16384, 16384, 4096), (4096, 4096, 16384), (8192, 8192, 512),
     (8192, 1024, 8192), (512, 512, 16384), (256, 256, 65536)]
@@ -66,16 +60,12 @@ def tile_of(name):
 class Kernel:
     """One kernel's C library, built here and called through ctypes."""
 
-    def __init__(self, folder, name, work):
+    def __init__(self, folder, name):
         self.name = name
         self.type = name.split("_")[1]
         self.rows, self.columns, self.cluster = tile_of(name)
-        self.step = 128 // TYPES[self.type][2]
-        shared = os.path.join(work, name + ".so")
-        subprocess.run(["cc", "-O2", "-std=c11", "-shared", "-fPIC", "-I",
-                        folder, os.path.join(folder, name + ".c"), "-o",
-                        shared, "-lpthread", "-ldl"], check=True)
-        library = ctypes.CDLL(shared)
+        self.step = 128 // FORMATS[self.type].bytes_in
+        library = ctypes.CDLL(compile_c(folder, name))
         self.function = getattr(library, name)
         self.function.restype = ctypes.c_int
         self.message = getattr(library, name + "_last_error")
@@ -100,64 +90,19 @@ class Kernel:
         return math.ceil(shape[2] / self.step)
 
 
-def operands(torch, kind, shape, seed=1):
-    m, n, k = shape
-    inputs, output, _, _ = TYPES[kind]
-    g = torch.Generator(device="cuda").manual_seed(seed)
-    a = torch.randn(m, k, generator=g, device="cuda").to(getattr(torch, inputs))
-    b = torch.randn(n, k, generator=g, device="cuda").to(getattr(torch, inputs))
-    c = torch.full((m, n), float("nan"), device="cuda",
-                   dtype=getattr(torch, output))
-    return a, b, c
-
-
-def relative_error(a, b, c):
-    """Of rows that spread over C, against a float64 product."""
-    rows = min(256, c.shape[0])
-    at = [i * c.shape[0] // rows for i in range(rows)]
-    want = a.float()[at].double() @ b.float().double().t()
-    got = c[at].double()
-    return float((got - want).norm() / want.norm())
-
-
-def measure(torch, flush, body):
-    """Milliseconds of one run: L2 flushed, the launch not waited for."""
-    start = torch.cuda.Event(enable_timing=True)
-    end = torch.cuda.Event(enable_timing=True)
-    flush.zero_()
-    torch.cuda._sleep(200000)
-    start.record()
-    body()
-    end.record()
-    torch.cuda.synchronize()
-    return start.elapsed_time(end)
-
-
-def middle_half_mean(values):
-    values = sorted(values)
-    quarter = len(values) // 4
-    return statistics.fmean(values[quarter:len(values) - quarter])
-
-
-def time_shape(torch, flush, kernels, shape, rounds):
+def time_shape(torch, kernels, shape, rounds):
     """us of each kernel on the shape, interleaved; wrong ones are an error."""
     kind = kernels[0].type
-    a, b, c = operands(torch, kind, shape)
+    a, b, c = operands(torch, kind, shape, 1)
     for kernel in kernels:
         c.fill_(float("nan"))
         kernel(torch, a, b, c)
         error = relative_error(a, b, c)
-        if not error <= TYPES[kind][3]:
+        if not is_right(kind, error):
             sys.exit(f"{kernel.name} is wrong at {shape}: error {error:.3g}")
-    times = {k.name: [] for k in kernels}
-    shuffle = random.Random(1)
-    for _ in range(rounds):
-        order = list(kernels)
-        shuffle.shuffle(order)
-        for k in order:
-            times[k.name].append(measure(torch, flush,
-                                         lambda k=k: k(torch, a, b, c)))
-    return {name: 1e3 * middle_half_mean(v) for name, v in times.items()}
+    bodies = {k.name: lambda k=k: k(torch, a, b, c) for k in kernels}
+    times = interleaved(torch, bodies, rounds, 0, 1)
+    return {name: 1e3 * ms for name, ms in times.items()}
 
 
 def fit(torch, rows, times):
@@ -180,8 +125,8 @@ def fit(torch, rows, times):
 def features(kernel, shape, multiprocessors):
     """Is it one wave, and what its costs are multiplied with."""
     m, n, k = shape
-    size, out = TYPES[kernel.type][2], 4 if kernel.type == "tf32" else 2
-    megabytes = ((m + n) * k * size + m * n * out) / 1e6
+    form = FORMATS[kernel.type]
+    megabytes = ((m + n) * k * form.bytes_in + m * n * form.bytes_out) / 1e6
     steps = kernel.steps(shape)
     occupied = kernel.occupied(shape, multiprocessors)
     rounds = math.ceil(occupied)
@@ -209,11 +154,9 @@ def costs(kernel, timed, multiprocessors, solve):
 
 
 def tune_type(torch, kind, kernels, args, multiprocessors):
-    flush = torch.empty(64 << 20, dtype=torch.int32, device="cuda")
     timed = []
     for shape in SHAPES + drawn_shapes(args.drawn, args.seed):
-        timed.append((shape, time_shape(torch, flush, kernels, shape,
-                                        args.rounds)))
+        timed.append((shape, time_shape(torch, kernels, shape, args.rounds)))
     return entry_of(kind, kernels, timed, multiprocessors,
                     lambda rows, us: fit(torch, rows, us))
 
@@ -275,9 +218,8 @@ def main():
         return 4
     torch.zeros(1, device="cuda")
     device = torch.cuda.get_device_properties(0)
-    with tempfile.TemporaryDirectory() as work, \
-            concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        kernels = list(pool.map(lambda n: Kernel(args.folder, n, work), names))
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        kernels = list(pool.map(lambda n: Kernel(args.folder, n), names))
         entries, times = [], {}
         for kind in types:
             mine = [k for k in kernels if k.type == kind]

@@ -1,0 +1,103 @@
+"""What the tuner and the benchmark of GEMMs share: element types, operands,
+the judgement of a product, and timing on a GPU. `torch` is PyTorch's module."""
+import os
+import random
+import statistics
+import subprocess
+import tempfile
+from typing import NamedTuple
+
+
+class Format(NamedTuple):
+    """Inputs and output by PyTorch's names, bytes of an element of each, and
+    the relative error in the Frobenius norm that the format allows."""
+    inputs: str
+    output: str
+    bytes_in: int
+    bytes_out: int
+    tolerance: float
+
+
+FORMATS = {
+    "bf16": Format("bfloat16", "bfloat16", 2, 2, 6e-3),
+    "f16": Format("float16", "float16", 2, 2, 1e-3),
+    "tf32": Format("float32", "float32", 4, 4, 2e-3),
+    "f32": Format("float32", "float32", 4, 4, 1e-5),
+    "e4m3": Format("float8_e4m3fn", "bfloat16", 1, 2, 2e-2),
+    "e5m2": Format("float8_e5m2", "bfloat16", 1, 2, 2e-2),
+}
+
+
+def compile_c(folder, name):
+    """The shared library of folder/name.c, in a folder of its own."""
+    shared = os.path.join(tempfile.mkdtemp(prefix="exo-bench-"), name + ".so")
+    subprocess.run(["cc", "-O2", "-std=c11", "-shared", "-fPIC", "-I", folder,
+                    os.path.join(folder, name + ".c"), "-o", shared,
+                    "-lpthread", "-ldl"], check=True)
+    return shared
+
+
+def operands(torch, kind, shape, seed):
+    """Random normal A and B, and C full of NaN."""
+    m, n, k = shape
+    form = FORMATS[kind]
+    dtype = getattr(torch, form.inputs)
+    g = torch.Generator(device="cuda").manual_seed(seed)
+    a = torch.randn(m, k, generator=g, device="cuda").to(dtype)
+    b = torch.randn(n, k, generator=g, device="cuda").to(dtype)
+    c = torch.full((m, n), float("nan"), device="cuda",
+                   dtype=getattr(torch, form.output))
+    return a, b, c
+
+
+def relative_error(a, b, c):
+    """||C - A B^T|| / ||A B^T||, in float64, in row blocks to save memory."""
+    error = norm = 0.0
+    step = max(1, (1 << 27) // max(1, b.shape[0]))
+    bt = b.float().double().t()
+    for r in range(0, a.shape[0], step):
+        want = a[r:r + step].float().double() @ bt
+        got = c[r:r + step].double()
+        error += float(((got - want) ** 2).sum())
+        norm += float((want ** 2).sum())
+    return (error / norm) ** 0.5 if norm else error ** 0.5
+
+
+def is_right(kind, error):
+    """NaN is not."""
+    return error <= FORMATS[kind].tolerance
+
+
+def middle_half_mean(values):
+    values = sorted(values)
+    quarter = len(values) // 4
+    return statistics.fmean(values[quarter:len(values) - quarter])
+
+
+def _once(torch, flush, body):
+    start = torch.cuda.Event(enable_timing=True)
+    end = torch.cuda.Event(enable_timing=True)
+    flush.zero_()
+    torch.cuda._sleep(300000)
+    start.record()
+    body()
+    end.record()
+    torch.cuda.synchronize()
+    return start.elapsed_time(end)
+
+
+def interleaved(torch, bodies, rounds, warmup, seed):
+    """Milliseconds of each body by name: in shuffled order, the L2 cache flushed
+    before each run, which a spinning kernel delays until its launch is queued;
+    the mean of the middle half of the rounds after the first `warmup`."""
+    flush = torch.empty(64 << 20, dtype=torch.int32, device="cuda")
+    times = {name: [] for name in bodies}
+    shuffle = random.Random(seed)
+    for round_ in range(rounds + warmup):
+        order = list(bodies)
+        shuffle.shuffle(order)
+        for name in order:
+            spent = _once(torch, flush, bodies[name])
+            if round_ >= warmup:
+                times[name].append(spent)
+    return {name: middle_half_mean(v) for name, v in times.items()}
