@@ -39,6 +39,7 @@ struct SchedSession {
     KinLog kin;
     SchedNameVec names;
     VEC(SchedParam) params;
+    VEC(SchedParam) iters; /* of the `each` around the line */
     bool *meant; /* of the options' parameters: those that a line names */
     SchedResult result;
     VEC(Taken) taken;
@@ -98,6 +99,9 @@ static bool find_proc(SchedSession *r, Loc loc)
 
 static const char *param_value(const SchedSession *r, const char *name)
 {
+    for (size_t i = r->iters.len; i-- > 0;)
+        if (!strcmp(r->iters.data[i].name, name))
+            return r->iters.data[i].value;
     for (unsigned i = 0; i < r->o->n_params; i++)
         if (!strcmp(r->o->params[i].name, name))
             return r->o->params[i].value;
@@ -459,6 +463,11 @@ static bool run_param(SchedSession *r, Loc loc, const char *arg)
     value += 1 + strspn(value + 1, " ");
     const char *text = expanded_now(r, loc, value, strlen(value));
     SchedParam p = { arena_strndup(r->arena, arg, n), text };
+    for (size_t i = 0; i < r->params.len; i++)
+        if (!strcmp(r->params.data[i].name, p.name))
+            return run_error(r, loc,
+                             "the parameter %s has the default '%s' already",
+                             p.name, r->params.data[i].value);
     note_meant(r, p.name);
     VEC_PUSH(r->arena, &r->params, p);
     return text != NULL;
@@ -523,16 +532,16 @@ static bool run_each(SchedSession *r, Loc loc, const char *arg)
         !head_value(r, loc, dots + 2, (size_t)(colon - dots - 2), PARAM_int,
                     &hi))
         return false;
-    size_t outer = r->params.len;
+    size_t outer = r->iters.len;
     const char *name = arena_strndup(r->arena, arg, (size_t)(in - arg));
     bool ok = true;
     for (int64_t i = lo.i; i < hi.i && ok; i++) {
         SchedParam p = { name, arena_printf(r->arena, "%lld", (long long)i) };
-        VEC_PUSH(r->arena, &r->params, p);
+        VEC_PUSH(r->arena, &r->iters, p);
         ok = ++r->n_steps <= MAX_STEPS
                  ? run_any(r, loc, colon + 1 + strspn(colon + 1, " "))
                  : run_error(r, loc, "more than %d steps", MAX_STEPS);
-        r->params.len = outer;
+        r->iters.len = outer;
     }
     return ok;
 }
