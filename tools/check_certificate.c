@@ -7,12 +7,12 @@
 #include "tools/certificate_schedule.h"
 #include "tools/checks.h"
 #include "tools/input.h"
-#include "tools/json_file.h"
 #include "tools/output.h"
 #include "tools/prover.h"
 
 #if EXO_WITH_JSON
-#include <jansson.h>
+#include "tools/json_file.h"
+
 #include <string.h>
 
 typedef struct Claims {

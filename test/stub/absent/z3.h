@@ -1,0 +1,2 @@
+/* Stands before the system's header where a build must not need it. */
+#error "z3.h is included in a build without it"
