@@ -27,8 +27,8 @@ import random
 import statistics
 import sys
 
-from gpu_timing import (FORMATS, compile_c, interleaved, is_right, operands,
-                        relative_error)
+from gpu_timing import (FORMATS, compile_c, in_memory, interleaved, is_right,
+                        layout_of, operands, relative_error)
 
 SHAPES = {
     "square": [(1024,) * 3, (2048,) * 3, (4096,) * 3, (8192,) * 3],
@@ -78,10 +78,13 @@ def kind_of(name):
 
 
 class Single:
-    """One kernel: dense operands."""
+    """One kernel: dense operands, or those of kernels/gemm (gemm_TYPE_..),
+    which take strides and may have a layout."""
 
     def __init__(self, folder, name):
         self.name = name
+        self.layout = layout_of(name)
+        self.strided = name.split("_")[1] in FORMATS
         library = ctypes.CDLL(compile_c(folder, name))
         self.function = getattr(library, name)
         self.function.restype = ctypes.c_int
@@ -93,11 +96,14 @@ class Single:
         return self.name
 
     def __call__(self, torch, a, b, c):
+        args = [ctypes.c_int64(n) for n in (*c.shape, a.shape[1])]
+        for t in (in_memory(a, self.layout[0] == "n"),
+                  in_memory(b, self.layout[1] == "t"), c):
+            args.append(ctypes.c_void_p(t.data_ptr()))
+            if self.strided:
+                args += [ctypes.c_int64(t.stride(0)), ctypes.c_int64(1)]
         stream = torch.cuda.current_stream().cuda_stream
-        status = self.function(
-            *(ctypes.c_int64(n) for n in (*c.shape, a.shape[1])),
-            *(ctypes.c_void_p(t.data_ptr()) for t in (a, b, c)),
-            ctypes.c_void_p(stream))
+        status = self.function(*args, ctypes.c_void_p(stream))
         if status != 0:
             raise RuntimeError(f"{self.name}: {self.error().decode()}")
 
@@ -107,6 +113,7 @@ class Chooser:
 
     def __init__(self, library, kind):
         self.name, self.kind, self.library = f"exo_gemm {kind}", kind, library
+        self.layout = "tn"
 
     def choice(self, shape):
         return self.library.choice(self.kind, *shape)
@@ -138,7 +145,8 @@ def check(torch, kernel, shapes, seeds):
     worst = 0.0
     for shape in shapes:
         for seed in seeds:
-            a, b, c = operands(torch, kind_of(kernel.name), shape, seed)
+            a, b, c = operands(torch, kind_of(kernel.name), shape, seed,
+                               kernel.layout)
             kernel(torch, a, b, c)
             torch.cuda.synchronize()
             error = relative_error(a, b, c)
@@ -165,7 +173,7 @@ def library_product(torch, a, b, out):
 
 
 def one_run(torch, kernel, shape, rounds, seed, triton):
-    a, b, c = operands(torch, kind_of(kernel.name), shape, seed)
+    a, b, c = operands(torch, kind_of(kernel.name), shape, seed, kernel.layout)
     out = torch.empty_like(c)
     bodies = {
         "ours": lambda: kernel(torch, a, b, c),

@@ -37,17 +37,35 @@ def compile_c(folder, name):
     return shared
 
 
-def operands(torch, kind, shape, seed):
-    """Random normal A and B, and C full of NaN."""
+LAYOUTS = ("tn", "nn", "nt", "tt")
+
+
+def layout_of(name):
+    """The layout in a kernel's name, gemm_bf16_nt_128x256; "tn" without one."""
+    return next((w for w in name.split("_") if w in LAYOUTS), "tn")
+
+
+def operands(torch, kind, shape, seed, layout="tn"):
+    """Random normal A[m, k] and B[n, k], in memory as the layout says (first
+    letter A, n: by columns; second B, t: by columns), and C full of NaN."""
     m, n, k = shape
     form = FORMATS[kind]
     dtype = getattr(torch, form.inputs)
     g = torch.Generator(device="cuda").manual_seed(seed)
     a = torch.randn(m, k, generator=g, device="cuda").to(dtype)
     b = torch.randn(n, k, generator=g, device="cuda").to(dtype)
+    if layout[0] == "n":
+        a = a.t().contiguous().t()
+    if layout[1] == "t":
+        b = b.t().contiguous().t()
     c = torch.full((m, n), float("nan"), device="cuda",
                    dtype=getattr(torch, form.output))
     return a, b, c
+
+
+def in_memory(operand, by_columns):
+    """The operand as its rows lie in memory."""
+    return operand.t() if by_columns else operand
 
 
 def relative_error(a, b, c):

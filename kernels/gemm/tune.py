@@ -21,17 +21,19 @@ it. Needs PyTorch and a C compiler; no LLVM, no Z3.
 import argparse
 import concurrent.futures
 import ctypes
+import itertools
 import json
 import math
 import os
 import random
+import re
 import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, os.pardir, os.pardir, "bench"))
-from gpu_timing import (FORMATS, compile_c, interleaved, is_right,  # noqa: E402
-                        operands, relative_error)
+from gpu_timing import (FORMATS, compile_c, in_memory, interleaved,  # noqa: E402
+                        is_right, layout_of, operands, relative_error)
 
 SHAPES = [(n, n, n) for n in (256, 512, 1024, 2048, 4096, 8192)] + [
     (16384, 16384, 4096), (4096, 4096, 16384), (8192, 8192, 512),
@@ -51,10 +53,9 @@ def drawn_shapes(count, seed):
 
 
 def tile_of(name):
-    """rows, columns and cluster of gemm_TYPE_ROWSxCOLUMNS[_cCLUSTER]."""
-    parts = name.split("_")
-    rows, columns = map(int, parts[2].split("x"))
-    return rows, columns, int(parts[3][1:]) if len(parts) > 3 else 1
+    """rows, columns and cluster of gemm_TYPE[_LAYOUT]_ROWSxCOLUMNS[_cCLUSTER]."""
+    tile = re.search(r"_(\d+)x(\d+)(?:_c(\d+))?", name)
+    return int(tile[1]), int(tile[2]), int(tile[3] or 1)
 
 
 class Kernel:
@@ -63,6 +64,7 @@ class Kernel:
     def __init__(self, folder, name):
         self.name = name
         self.type = name.split("_")[1]
+        self.layout = layout_of(name)
         self.rows, self.columns, self.cluster = tile_of(name)
         self.step = 128 // FORMATS[self.type].bytes_in
         library = ctypes.CDLL(compile_c(folder, name))
@@ -73,7 +75,8 @@ class Kernel:
 
     def __call__(self, torch, a, b, c):
         args = [ctypes.c_int64(n) for n in (*c.shape, a.shape[1])]
-        for t in (a, b, c):
+        for t in (in_memory(a, self.layout[0] == "n"),
+                  in_memory(b, self.layout[1] == "t"), c):
             args += [ctypes.c_void_p(t.data_ptr()),
                      ctypes.c_int64(t.stride(0)), ctypes.c_int64(1)]
         stream = torch.cuda.current_stream().cuda_stream
@@ -93,7 +96,7 @@ class Kernel:
 def time_shape(torch, kernels, shape, rounds):
     """us of each kernel on the shape, interleaved; wrong ones are an error."""
     kind = kernels[0].type
-    a, b, c = operands(torch, kind, shape, 1)
+    a, b, c = operands(torch, kind, shape, 1, kernels[0].layout)
     for kernel in kernels:
         c.fill_(float("nan"))
         kernel(torch, a, b, c)
@@ -174,7 +177,7 @@ def entry_of(kind, kernels, timed, multiprocessors, solve):
             shapes.append({"M": shape[0], "N": shape[1], "K": shape[2],
                            "kernel": best})
     return {
-        "type": kind, "layout": "tn",
+        "type": kind, "layout": kernels[0].layout,
         "kernels": [{"file": k.name + ".exo", "kernel": k.name,
                      "rows": k.rows, "columns": k.columns,
                      "cluster": k.cluster, "step": k.step, **fitted[k.name]}
@@ -200,6 +203,7 @@ def main():
         description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("folder", help="where the kernels' .c and .h lie")
     parser.add_argument("--types", default="bf16,f16,tf32,e4m3,e5m2")
+    parser.add_argument("--layouts", default="tn")
     parser.add_argument("--exo-translate", help="make the .c files with it")
     parser.add_argument("--rounds", type=int, default=8)
     parser.add_argument("--drawn", type=int, default=60)
@@ -207,9 +211,10 @@ def main():
     parser.add_argument("--times", help="write every time here")
     parser.add_argument("-o", default=os.path.join(HERE, "tuned.json"))
     args = parser.parse_args()
-    types = args.types.split(",")
+    types, layouts = args.types.split(","), args.layouts.split(",")
     names = sorted(f[:-4] for f in os.listdir(HERE)
-                   if f.endswith(".exo") and f.split("_")[1] in types)
+                   if f.endswith(".exo") and f.split("_")[1] in types
+                   and layout_of(f) in layouts)
     if args.exo_translate:
         translate_all(args.exo_translate, args.folder, names)
     import torch
@@ -221,12 +226,16 @@ def main():
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         kernels = list(pool.map(lambda n: Kernel(args.folder, n), names))
         entries, times = [], {}
-        for kind in types:
-            mine = [k for k in kernels if k.type == kind]
-            entry, times[kind] = tune_type(torch, kind, mine, args,
-                                           device.multi_processor_count)
+        for kind, layout in itertools.product(types, layouts):
+            mine = [k for k in kernels
+                    if (k.type, k.layout) == (kind, layout)]
+            if not mine:
+                continue
+            entry, timed = tune_type(torch, kind, mine, args,
+                                     device.multi_processor_count)
             entries.append(entry)
-            print(f"{kind}: {len(mine)} kernels, {len(times[kind])} shapes",
+            times[f"{kind} {layout}"] = timed
+            print(f"{kind} {layout}: {len(mine)} kernels, {len(timed)} shapes",
                   flush=True)
     table = {"version": 1, "function": "exo_gemm", "device": device.name,
              "multiprocessors": device.multi_processor_count,

@@ -2,8 +2,9 @@
 """The kernels of kernels/gemm are what their sources and schedules give, and
 translate with all their checks.
 
-Every committed text is compared; every kernel is translated in long runs
-(EXO_LONG=1), otherwise a few of each type. The last line counts.
+Every committed text is compared; every kernel is translated, and run on the
+machine model against its meaning, in long runs (EXO_LONG=1), otherwise a few of
+each type and layout. The last line counts.
 """
 import importlib.util
 import os
@@ -14,7 +15,9 @@ BIN = os.environ["EXO_BIN"]
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.abspath(__file__))))
 GEMM = os.path.join(ROOT, "kernels", "gemm")
-SAMPLE = ("_128x256", "_64x32")
+SAMPLE = ("_128x256", "_64x64", "_64x32")
+# A ragged edge of each extent; K shorter than the ring, and longer.
+SIZES = ("M=136,N=48,K=16", "M=72,N=272,K=1040")
 
 
 def load_make():
@@ -25,11 +28,18 @@ def load_make():
     return module
 
 
-def translate(path):
-    done = subprocess.run(
-        [os.path.join(BIN, "exo-translate"), path, "--to=ptx", "-o",
-         os.devnull], capture_output=True, text=True, check=False)
-    return done.returncode == 0, done.stderr
+def tool(name, path, *args):
+    done = subprocess.run([os.path.join(BIN, name), path, *args],
+                          capture_output=True, text=True, check=False)
+    return done.stdout + done.stderr if done.returncode != 0 else ""
+
+
+def errors_of(path):
+    errors = tool("exo-translate", path, "--to=ptx", "-o", os.devnull)
+    for size in SIZES:
+        errors += tool("exo-run", path, "--size", size, "--level=async",
+                       "--check")
+    return errors
 
 
 def main():
@@ -45,13 +55,14 @@ def main():
         if not same:
             print(f"{name}.exo is not what its source and schedule give: "
                   "run kernels/gemm/src/make.py")
-        right, errors = True, ""
+        errors = ""
         if os.environ.get("EXO_LONG") or name.endswith(SAMPLE):
-            right, errors = translate(path)
-        if not right:
-            print(f"{name}.exo does not translate:\n{errors}")
-        passed += same and right
-        failed += not (same and right)
+            errors = errors_of(path)
+        if errors:
+            print(f"{name}.exo does not translate and agree:\n{errors}")
+        right = same and not errors
+        passed += right
+        failed += not right
     stray = {f for f in os.listdir(GEMM) if f.endswith(".exo")} - names
     for name in sorted(stray):
         print(f"{name} has no row in src/variants.json")

@@ -2,7 +2,9 @@
 """Make the kernels of this folder's parent from their sources and schedule.
 
 src/variants.json lists types and tiles; sm90.sched turns the source of a type
-into a kernel for each tile. `make.py EXO_OPT` writes ../gemm_TYPE_TILE.exo;
+into a kernel for each tile. A layout has two letters, A's and B's: A is t when
+K-major ([M, K]), n when MN-major ([K, M]); B is n when K-major ([N, K]), t when
+MN-major ([K, N]). `make.py EXO_OPT` writes ../gemm_TYPE[_LAYOUT]_TILE.exo;
 test/conformance/gemm_variants.py compares them.
 """
 import argparse
@@ -20,6 +22,9 @@ def variants():
     for name, tiles in table["built"].items():
         for tile in tiles:
             params = {**table["types"][name], **table["tiles"][tile]}
+            layout = params.pop("layout", "tn")
+            params["A_MN"] = int(layout[0] == "n")
+            params["B_MN"] = int(layout[1] == "t")
             yield f"gemm_{name}_{tile}", params.pop("source"), params
 
 
