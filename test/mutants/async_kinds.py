@@ -319,7 +319,8 @@ class Level:
 
     @staticmethod
     def arguments(base, path):
-        return [base.path, "--lowered=" + path]
+        """The program is the base's, whose checks are not run again."""
+        return [base.path, "--lowered=" + path, "--level=async"]
 
 
 class Lowered:

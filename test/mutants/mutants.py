@@ -15,8 +15,8 @@ base's sizes, beside the derived ones (2 with --sample); otherwise all are run.
 --seeds: of the machine model's schedules (5); with more, refused mutants are
 run too, and the share that a schedule shows wrong is printed.
 --only and --base take the kinds, or those of a fault, and the bases, whose name
-has the text. Prints a line for each fault of the checks, a table by kind, and
-the counts. Returns 1 when a mutant was missed, refused where it is right, or
+has the text; --base the one of that name alone, if there is one. Prints a line for each fault of the checks, tables by kind and by
+base, and the counts. Returns 1 when a mutant was missed, refused where it is right, or
 refused with another class.
 
 --places runs nothing: it counts the mutants of each fault of faults.py on each
@@ -43,6 +43,11 @@ ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 LIMIT = 300
 SEEDS = 5
 LEVELS = {"par": par_kinds, "async": async_kinds}
+
+
+def jobs():
+    """How many mutants are tried at once."""
+    return int(os.environ.get("EXO_JOBS", 0)) or min(2, os.cpu_count() or 1)
 
 
 class Tools:
@@ -232,28 +237,42 @@ def count_places(level, table, bases, mutants):
     return expected, missing
 
 
-def print_table(mutants, seeds):
+COLUMNS = ["mutants", "killed", "equivalent", "missed", "over-strict",
+           "misnamed", "failed", "shown"]
+
+
+def print_rows(head, mutants, name):
+    """A table of what became of the mutants, those of one name in a row."""
     rows = collections.OrderedDict()
     for m in mutants:
-        row = rows.setdefault(m.kind.name, collections.Counter())
+        row = rows.setdefault(name(m), collections.Counter())
         row["mutants"] += 1
         row["killed" if m.refused else "equivalent"] += 1
         row["shown"] += m.shown
         for what in {what for what, _ in m.faults}:
             row[what] += 1
-    columns = ["mutants", "killed", "equivalent", "missed", "over-strict",
-               "misnamed", "failed", "shown"]
-    print(f"{'kind':52}" + "".join(f"{c:>12}" for c in columns))
-    for name, row in rows.items():
-        print(f"{name:52}" + "".join(f"{row[c]:12}" for c in columns))
-    total = sum(rows.values(), collections.Counter())
-    print(", ".join(f"{total[c]} {c}" for c in columns[1:-1])
+    print(f"{head:52}" + "".join(f"{c:>12}" for c in COLUMNS))
+    for title, row in rows.items():
+        print(f"{title:52}" + "".join(f"{row[c]:12}" for c in COLUMNS))
+    return sum(rows.values(), collections.Counter())
+
+
+def print_table(mutants, seeds):
+    print_rows("kind", mutants, lambda m: m.kind.name)
+    total = print_rows("base", mutants, lambda m: m.base.name)
+    print(", ".join(f"{total[c]} {c}" for c in COLUMNS[1:-1])
           + f"; {total['shown']} shown wrong by the machine")
     for what, refused in (("accepted", False), ("refused", True)):
         ran = [m for m in mutants if m.ran and m.refused == refused]
         wrong = sum(m.shown for m in ran)
         print(f"run with {seeds} seeds: {len(ran)} {what}, of these wrong "
               f"{wrong}" + (f" ({100 * wrong // len(ran)} %)" if ran else ""))
+
+
+def named(bases, text):
+    """The base of that name, otherwise those whose name has the text."""
+    return [base for base in bases if base.name == text] \
+        or [base for base in bases if text in base.name]
 
 
 def main():
@@ -272,8 +291,7 @@ def main():
     tools = Tools(options.bin, options.seeds)
     level = LEVELS[options.level].Level(tools)
     rng = random.Random(options.seed)
-    bases = [base for base in (KERNELS if options.kernels else BASES)
-             if options.base in base.name]
+    bases = named(KERNELS if options.kernels else BASES, options.base)
     if options.places:
         bases = BASES + KERNELS
     mutants = list(all_mutants(level, bases, options.only))
@@ -303,7 +321,7 @@ def main():
                 print(f"{what}: {mutant.kind.name}, {mutant.base.name} "
                       f"{mutant.place}: {text}", flush=True)
 
-        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        with concurrent.futures.ThreadPoolExecutor(jobs()) as pool:
             list(pool.map(attempt, enumerate(mutants)))
     print_table(mutants, options.seeds)
     failed = sum(1 for m in mutants if m.faults) + (not mutants)
