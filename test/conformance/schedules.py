@@ -366,8 +366,11 @@ rearrange_dim `b1` `[1, 0]`
 """),
     ("", """a0: i32
 a0 = 0
-for r0 in seq(0, {N|N - 3}):
-    a0 += {z[3]|x[N - 1]|x[N - 4]} * {x[r0]|(a0 + x[r0])}
+for r0 in seq(0, {N):
+    a0 += z[3]|N):
+    a0 += x[N - 1]|N - 3):
+    a0 += z[3]|N - 3):
+    a0 += x[N - 4]} * {x[r0]|(a0 + x[r0])}
 u[0] = a0
 b0: i32[8]
 for r1 in seq(0, 8):
