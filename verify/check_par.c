@@ -113,6 +113,7 @@ CheckResult check_par(Ctx *ctx, Module *m, Op *proc)
     op_walk(proc, check_generics, &c);
     check_par_scopes(&c);
     check_par_memories(&c);
+    check_par_rings(&c);
     check_par_maps(&c);
     check_par_args(&c);
     check_par_layouts(&c);

@@ -32,6 +32,8 @@ const Op *pc_last_use(const Op *alloc);
 void check_par_scopes(ParCheck *c);
 /* check_par_memory.c: shapes, rings, packed dimensions. */
 void check_par_memories(ParCheck *c);
+/* check_par_ring.c: how managed rings are indexed. */
+void check_par_rings(ParCheck *c);
 /* check_par_map.c: tensor maps. */
 void check_par_maps(ParCheck *c);
 /* check_par_args.c: arguments of instructions and calls. */

@@ -187,20 +187,6 @@ static void check_ring(ParCheck *c, const Op *op, const Value *v,
                  par_text_value(v));
 }
 
-/* No interval may stand on a ring dimension. */
-static void check_ring_access(ParCheck *c, const Op *op, const Access *a)
-{
-    const Access *root = access_compose(c->m, a);
-    int ring = root->base->ring_dim;
-    if (ring < 0 || root->dims[ring].kind != DIM_interval)
-        return;
-    Diag *d = pc_error(c, op, "ring",
-                       "%s cannot have interval idx[%d] on "
-                       "managed ring buffer dimension",
-                       par_text_access(c->m, root), ring);
-    diag_fix(c->ctx, d, "index it by a point");
-}
-
 /* A window keeps what is spread over threads as it is. */
 static void check_window(ParCheck *c, const Op *op)
 {
@@ -269,9 +255,6 @@ static const Mem *known_mem(ParCheck *c, const Op *at, Value *v)
 static bool check_alloc(Op *op, void *user)
 {
     ParCheck *c = user;
-    for (unsigned i = 0; i < op->n_operands; i++)
-        if (op->operands[i].kind == OPND_access && op_has(op, OPT_STMT))
-            check_ring_access(c, op, op->operands[i].u.access);
     if (op->code == OP_mem_window)
         check_window(c, op);
     if (op->code != OP_mem_alloc)

@@ -191,8 +191,11 @@ typedef struct Carried {
     VEC(Value *) init;
 } Carried;
 
+/* A loop that begins at another value in each lane carries no ring: the lanes
+ * would carry different positions. */
 static void carry_into(Lower *L, Op *source, const Affine *lo, Carried *c)
 {
+    bool together = !affine_uses(lo, L->dev->lane);
     bool *moves = ARENA_ARRAY(L->scratch, bool, L->groups.len + 1);
     frag_written(L, source->blocks[0], &c->frags);
     c->live_before = ARENA_ARRAY(L->scratch, const Cond *, c->frags.len);
@@ -202,7 +205,7 @@ static void carry_into(Lower *L, Op *source, const Affine *lo, Carried *c)
     }
     ring_loop_groups(L, source, moves);
     for (size_t g = 0; g < L->groups.len; g++) {
-        if (!moves[g] || !L->groups.data[g].used)
+        if (!together || !moves[g] || !L->groups.data[g].used)
             continue;
         VEC_PUSH(L->scratch, &c->groups, (unsigned)g);
         VEC_PUSH(L->scratch, &c->init, ring_at(L, (unsigned)g, lo));

@@ -486,21 +486,28 @@ static Step exec_cp_arrive(Warp *w, const Op *op, uint32_t mask)
     return STEP_next;
 }
 
-static Step exec_ring(Warp *w, const Op *op)
+/* A warp has one position in a ring: all lanes advance alike. */
+static Step exec_ring(Warp *w, const Op *op, uint32_t mask)
 {
-    int64_t by = 0;
+    int64_t by = 0, first = 0;
     WarpVal *out = &w->vals[op->results[0]->id];
     if (op->code == OP_async_ring_init) {
         out->position = op_attr_int(op, "position", 0);
         return STEP_next;
     }
-    if (kernel_varies(w->machine->k, op->operands[1].u.index)) {
-        machine_fail(w->machine, w, 0, op, "machine",
+    const Affine *e = op->operands[1].u.index;
+    uint32_t lanes = kernel_varies(w->machine->k, e) ? mask : mask & -mask;
+    FOR_LANES(l, lanes)
+    {
+        if (!warp_index(w, op, e, l, &by))
+            return STEP_failed;
+        first = l == (unsigned)__builtin_ctz(lanes) ? by : first;
+        if (by == first)
+            continue;
+        machine_fail(w->machine, w, l, op, "machine",
                      "advances a ring by another amount in each lane");
         return STEP_failed;
     }
-    if (!warp_index(w, op, op->operands[1].u.index, 0, &by))
-        return STEP_failed;
     out->position = w->vals[op->operands[0].u.value->id].position + by;
     return STEP_next;
 }
@@ -510,7 +517,7 @@ Step exec_sync(Warp *w, const Op *op, uint32_t mask)
     switch (op->code) {
     case OP_async_ring_init:
     case OP_async_ring_advance:
-        return exec_ring(w, op);
+        return exec_ring(w, op, mask);
     case OP_async_mbarrier_init:
         return exec_mbar_init(w, op, mask);
     case OP_async_mbarrier_wait:
