@@ -151,7 +151,9 @@ static bool same_bits(const Tensor *a, const Tensor *b, int64_t i)
 }
 
 /* Within two units in the last place of the type, or 2^-12 of the outputs'
- * root mean square, which covers another order of a sum. */
+ * root mean square, which covers another order of a sum; of bf16 and smaller
+ * types a quarter of such a unit, since what was summed up may have been
+ * rounded to that type as well. */
 static bool is_close(const Tensor *want, const Tensor *got, int64_t i,
                      double rms)
 {
@@ -159,7 +161,8 @@ static bool is_close(const Tensor *want, const Tensor *got, int64_t i,
     int man = scalar_info(want->elem)->man_bits;
     if (!(a == a) || !(b == b))
         return !(a == a) && !(b == b);
-    return fabs(a - b) <= ldexp(fabs(a), 1 - man) + ldexp(rms, -12);
+    int sum = man < 10 ? man + 2 : 12;
+    return fabs(a - b) <= ldexp(fabs(a), 1 - man) + ldexp(rms, -sum);
 }
 
 static Difference compare_tensor(const Run *r, const Reference *ref, unsigned i,
