@@ -29,6 +29,12 @@ typedef struct TileArg {
     Value *scalar;
 } TileArg;
 
+/* Index d of an element: the variable of loop[d] and a constant. */
+typedef struct TileIndex {
+    unsigned loop[2];
+    int64_t offset[2];
+} TileIndex;
+
 /* A nest of one or two loops over elements, whose innermost block writes one
  * element of one parameter. The hook says what its loads give. */
 typedef struct TileBody TileBody;
@@ -43,20 +49,19 @@ struct TileBody {
     unsigned n;
     TileArg *args; /* by parameter; all zero for an index */
     TileArg *dst;
-    unsigned dst_loop[2]; /* the loop of each of dst's indices */
+    TileIndex dst_index;
     Value *current;       /* what dst's element is by now, NULL: as it was */
-    /* A load of a tile whose index d is the variable of loop[d]; NULL after an
-     * error. */
-    Value *(*load)(TileBody *t, TileArg *arg, const unsigned *loop);
+    /* A load of a tile; NULL after an error. */
+    Value *(*load)(TileBody *t, TileArg *arg, const TileIndex *index);
     int64_t slot;        /* of dst, that is being emitted */
     const char *purpose; /* for errors: what the body is not */
 };
 
 /* Fills t from the call; false after an error. */
 bool tile_body_open(TileBody *t, Lower *L, Op *op, const Instr *in);
-/* The parameter that an access of the body takes an element of, and the loop
- * whose variable each of its indices is; NULL where it is no such access. */
-TileArg *tile_body_arg(TileBody *t, const Access *a, unsigned *loop);
+/* The parameter that an access of the body takes an element of, and which; NULL
+ * where it is no such access. */
+TileArg *tile_body_arg(TileBody *t, const Access *a, TileIndex *index);
 /* Emits the innermost block once; false after an error. */
 bool tile_body_emit(TileBody *t);
 /* The slot's register of a fragment, for spread_gather. */

@@ -91,20 +91,36 @@ static bool take_arg(TileBody *t, unsigned i, const BlockArg *param)
     return t->args[i].scalar != NULL;
 }
 
-TileArg *tile_body_arg(TileBody *t, const Access *a, unsigned *loop)
+/* v + c with v the variable of a loop of the nest. */
+static bool take_index(const TileBody *t, const Affine *a, unsigned d,
+                       TileIndex *index)
 {
-    for (unsigned d = 0; d < a->rank; d++) {
-        VarId v;
-        if (d > 1 || !affine_is_var(a->dims[d].lo, &v))
+    ExprCtx *x = t->in->module->exprs;
+    for (unsigned l = 0; l < t->depth; l++)
+        if (affine_is_const(affine_sub(x, a, affine_var(x, t->loops[l])),
+                            &index->offset[d])) {
+            index->loop[d] = l;
+            return true;
+        }
+    return false;
+}
+
+TileArg *tile_body_arg(TileBody *t, const Access *a, TileIndex *index)
+{
+    *index = (TileIndex){ { 0 }, { 0 } };
+    for (unsigned d = 0; d < a->rank; d++)
+        if (d > 1 || !take_index(t, a->dims[d].lo, d, index))
             return NULL;
-        loop[d] = v == t->loops[0] ? 0 : 1;
-        if (v != t->loops[loop[d]] || loop[d] >= t->depth)
-            return NULL;
-    }
     for (unsigned i = 0; i < t->n; i++)
         if (t->args[i].param == a->base)
             return &t->args[i];
     return NULL;
+}
+
+static bool index_equal(const TileIndex *a, const TileIndex *b)
+{
+    return !memcmp(a->loop, b->loop, sizeof a->loop) &&
+           !memcmp(a->offset, b->offset, sizeof a->offset);
 }
 
 static bool is_store(const Op *op)
@@ -119,16 +135,15 @@ static bool find_dst(TileBody *t, const Block *b)
         for (unsigned i = 0; i < op->n_blocks; i++)
             if (!find_dst(t, op->blocks[i]))
                 return false;
-        unsigned loop[2] = { 0 };
+        TileIndex index;
         if (!is_store(op))
             continue;
-        TileArg *arg = tile_body_arg(t, op->operands[0].u.access, loop);
-        if (!arg || !arg->frag ||
-            (t->dst &&
-             (arg != t->dst || memcmp(loop, t->dst_loop, sizeof loop) != 0)))
+        TileArg *arg = tile_body_arg(t, op->operands[0].u.access, &index);
+        if (!arg || !arg->frag || index.offset[0] || index.offset[1] ||
+            (t->dst && (arg != t->dst || !index_equal(&index, &t->dst_index))))
             return false;
         t->dst = arg;
-        memcpy(t->dst_loop, loop, sizeof loop);
+        t->dst_index = index;
     }
     return true;
 }
@@ -174,17 +189,17 @@ static Value *current(TileBody *t)
 
 static bool emit_load(TileBody *t, const Op *op)
 {
-    unsigned loop[2] = { 0 };
-    TileArg *arg = tile_body_arg(t, op->operands[0].u.access, loop);
+    TileIndex index;
+    TileArg *arg = tile_body_arg(t, op->operands[0].u.access, &index);
     if (!arg)
         return tile_body_refuse(t);
     Value *v;
     if (!arg->frag)
         v = arg->scalar;
-    else if (arg == t->dst && !memcmp(loop, t->dst_loop, sizeof loop))
+    else if (arg == t->dst && index_equal(&index, &t->dst_index))
         v = current(t);
     else
-        v = t->load(t, arg, loop);
+        v = t->load(t, arg, &index);
     if (v)
         clone_map_value(t->map, op->results[0], v);
     return v != NULL;

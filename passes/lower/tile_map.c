@@ -1,29 +1,32 @@
 /* Element-wise instructions on register tiles.
  *
  * The body writes element (r, c) of one tile from the elements (r, c) of
- * others, from vectors at r or c, and from scalars. Each register of the
- * written tile is a copy of the innermost block. Where its lane has what is
- * read, in one register for all lanes, that is all; elsewhere the lanes ask
- * each other by shuffles: so do copies between tiles of different maps. */
+ * others, or those a constant further on, from vectors at r or c, and from
+ * scalars. Each register of the written tile is a copy of the innermost block.
+ * Where its lane has what is read, in one register for all lanes, that is all;
+ * elsewhere the lanes ask each other by shuffles: so do copies between tiles of
+ * different maps. */
 #include "passes/lower/tile.h"
 
 #include "passes/analysis/par_text.h"
 
 /* The elements that the lanes read of a tile while they write t->slot. */
-static void wanted(const TileBody *t, const unsigned *loop, unsigned rank,
+static void wanted(const TileBody *t, const TileIndex *index, unsigned rank,
                    LaneElements *out)
 {
     const LaneElements *dst = &t->dst->spread.slots[t->slot];
     *out = (LaneElements){ 0 };
     for (unsigned l = 0; l < SPREAD_LANES; l++)
         for (unsigned d = 0; d < rank; d++)
-            out->of[l].at[d] = dst->of[l].at[loop[d] == t->dst_loop[0] ? 0 : 1];
+            out->of[l].at[d] =
+                dst->of[l].at[index->loop[d] == t->dst_index.loop[0] ? 0 : 1] +
+                index->offset[d];
 }
 
-static Value *load_element(TileBody *t, TileArg *arg, const unsigned *loop)
+static Value *load_element(TileBody *t, TileArg *arg, const TileIndex *index)
 {
     LaneElements want;
-    wanted(t, loop, arg->spread.rank, &want);
+    wanted(t, index, arg->spread.rank, &want);
     Value *v =
         spread_gather(t->L, &arg->spread, &want, tile_read_slot, arg->frag);
     if (!v)
@@ -43,7 +46,7 @@ static bool map_loops(TileBody *t)
         const Affine *index = spread_index(t->L, e, d);
         if (!index)
             return tile_body_refuse(t);
-        clone_map_index(t->map, t->loops[t->dst_loop[d]], index);
+        clone_map_index(t->map, t->loops[t->dst_index.loop[d]], index);
     }
     return true;
 }
@@ -54,7 +57,7 @@ void lower_tile_map(Lower *L, Op *op, const Instr *in)
     if (!tile_body_open(&t, L, op, in))
         return;
     if (t.dst->spread.rank != t.depth ||
-        (t.depth == 2 && t.dst_loop[0] == t.dst_loop[1])) {
+        (t.depth == 2 && t.dst_index.loop[0] == t.dst_index.loop[1])) {
         tile_body_refuse(&t);
         return;
     }

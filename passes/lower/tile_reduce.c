@@ -24,25 +24,26 @@ typedef struct Reduction {
     TileBody body;
     OpCode fold;
     TileArg *src;
-    unsigned src_loop[2];
+    TileIndex src_index;
     int64_t n_parts;
     Part *parts;
 } Reduction;
 
 /* The loaded element that v is, as its parameter; NULL when it is none. */
-static TileArg *loaded(Reduction *r, const Value *v, unsigned *loop)
+static TileArg *loaded(Reduction *r, const Value *v, TileIndex *index)
 {
     const Op *op = v->def;
-    return op && op->code == OP_mem_load
-               ? tile_body_arg(&r->body, op->operands[0].u.access, loop)
-               : NULL;
+    if (!op || op->code != OP_mem_load)
+        return NULL;
+    TileArg *arg = tile_body_arg(&r->body, op->operands[0].u.access, index);
+    return arg && !index->offset[0] && !index->offset[1] ? arg : NULL;
 }
 
 /* Is the value an operation that may be folded in any order, of the vector's
  * element and the tile's? */
 static bool is_combination(Reduction *r, const Op *op)
 {
-    unsigned loop[2] = { 0 };
+    TileIndex index;
     bool known =
         op && (op->code == OP_arith_fmaxf || op->code == OP_arith_fminf ||
                op->code == OP_arith_mul || op->code == OP_arith_add);
@@ -50,9 +51,9 @@ static bool is_combination(Reduction *r, const Op *op)
         return false;
     r->fold = op->code;
     for (unsigned i = 0; i < 2; i++)
-        if (loaded(r, op->operands[i].u.value, loop) == r->body.dst &&
-            loop[0] == r->body.dst_loop[0]) {
-            r->src = loaded(r, op->operands[1 - i].u.value, r->src_loop);
+        if (loaded(r, op->operands[i].u.value, &index) == r->body.dst &&
+            index.loop[0] == r->body.dst_index.loop[0]) {
+            r->src = loaded(r, op->operands[1 - i].u.value, &r->src_index);
             return r->src && r->src != r->body.dst;
         }
     return false;
@@ -65,14 +66,14 @@ static bool is_fold(Reduction *r)
     const Op *last = t->inner->last;
     if (last->code == OP_mem_reduce && last->n_operands == 2) {
         r->fold = OP_arith_add;
-        r->src = loaded(r, last->operands[1].u.value, r->src_loop);
+        r->src = loaded(r, last->operands[1].u.value, &r->src_index);
     } else if (last->code != OP_mem_store ||
                !is_combination(r, last->operands[1].u.value->def)) {
         return false;
     }
     return t->depth == 2 && r->src && r->src->frag &&
            r->src->spread.rank == 2 && t->dst->spread.rank == 1 &&
-           r->src_loop[0] != r->src_loop[1] &&
+           r->src_index.loop[0] != r->src_index.loop[1] &&
            r->src->frag->type->elem == t->dst->frag->type->elem;
 }
 
@@ -90,7 +91,7 @@ static Value *fold(Reduction *r, Value *a, Value *b)
 static void targets(const Reduction *r, int64_t slot, LaneElements *out)
 {
     const LaneElements *e = &r->src->spread.slots[slot];
-    unsigned d = r->src_loop[0] == r->body.dst_loop[0] ? 0 : 1;
+    unsigned d = r->src_index.loop[0] == r->body.dst_index.loop[0] ? 0 : 1;
     *out = (LaneElements){ 0 };
     for (unsigned l = 0; l < SPREAD_LANES; l++)
         out->of[l].at[0] = e->of[l].at[d];
@@ -225,7 +226,7 @@ void lower_tile_reduce(Lower *L, Op *op, const Instr *in)
         return;
     }
     const int64_t *shape = lower_mem(L, r.src->frag->source)->packed_shape;
-    unsigned across = r.src_loop[0] == r.body.dst_loop[0] ? 1 : 0;
+    unsigned across = r.src_index.loop[0] == r.body.dst_index.loop[0] ? 1 : 0;
     if (order_matters(&r)) {
         fold_in_order(&r, shape[across], across);
         return;

@@ -10,7 +10,8 @@ ROWS, COLS = 16, 32
 LARGER = 32, 48
 BINARY = ("max", "min", "add", "sub", "mul", "div")
 FILLS = ("zero", "one", "pos_infty", "neg_infty", "pos_inf", "neg_inf")
-UNARY = ("exp", "exp2", "log", "log2", "abs", "relu")
+UNARY = ("exp", "exp2", "log", "log2", "abs", "relu", "sigmoid", "silu",
+         "gelu_tanh")
 TYPES = ("f32", "f16", "bf16")
 ALL_TYPES = ("f32", "f16", "bf16", "e4m3", "e5m2", "e8m0")
 LAYOUTS = ("row", "col")
@@ -357,6 +358,17 @@ def columns(ty, to):
     return p.case(f"store_rs_cols_{to}_{ty}", ("cuda_tk_store_rs_cols", ))
 
 
+def columns_of_tile(ty, col0):
+    """Some of a tile's columns as a tile."""
+    p = Program((ROWS, 3 * COLS), "row")
+    a = p.load_tile("a", ty)
+    p.cols = COLS
+    p.line(f"cuda_tk_tile_cols({p.tile('d', ty)}, {a}, dst={ty}, src={ty}, "
+           f"rows={ROWS}, cols={COLS}, col0={col0})")
+    p.store_tile("d", ty)
+    return p.case(f"tile_cols_{ty}_{col0}", ("cuda_tk_tile_cols", ))
+
+
 def cases():
     """Every case."""
     yield from copies()
@@ -376,3 +388,5 @@ def cases():
     for ty in ("f32", "bf16"):
         for to in ("f32", "bf16", "e4m3"):
             yield columns(ty, to)
+        for col0 in (0, 16, 40, 64):
+            yield columns_of_tile(ty, col0)
