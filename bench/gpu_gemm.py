@@ -28,7 +28,7 @@ import statistics
 import sys
 
 from gpu_timing import (FORMATS, compile_c, in_memory, interleaved, is_right,
-                        layout_of, operands, relative_error)
+                        kind_of, layout_of, operands, relative_error)
 
 SHAPES = {
     "square": [(1024,) * 3, (2048,) * 3, (4096,) * 3, (8192,) * 3],
@@ -68,13 +68,6 @@ CHECK_SHAPES = [
     (1032, 2056, 4104), (4096, 4096, 4096), (8192, 8192, 1024),
     (16384, 1032, 264), (2104, 8200, 520), (16384, 16384, 256),
 ]
-
-def kind_of(name):
-    """The element type in a kernel's name: gemm_sm90_bf16, exo_gemm e4m3."""
-    for word in reversed(name.replace(" ", "_").split("_")):
-        if word in FORMATS:
-            return word
-    raise SystemExit(f"gpu_gemm: no element type is known for '{name}'")
 
 
 class Single:
@@ -163,13 +156,15 @@ def check(torch, kernel, shapes, seeds):
     return failures
 
 
-def library_product(torch, a, b, out):
-    """The vendor's product: cuBLAS, for fp8 cuBLASLt."""
+def library_product(torch, kind, a, b, out):
+    """The vendor's product: cuBLAS, for fp8 cuBLASLt, for sums of sums without
+    its fast accumulation."""
     if a.element_size() > 1:
         return lambda: torch.mm(a, b.t(), out=out)
     one = torch.tensor(1.0, device="cuda")
     return lambda: torch._scaled_mm(a, b.t(), scale_a=one, scale_b=one,
-                                    out_dtype=out.dtype, use_fast_accum=True)
+                                    out_dtype=out.dtype,
+                                    use_fast_accum=not kind.endswith("sums"))
 
 
 def one_run(torch, kernel, shape, rounds, seed, triton):
@@ -177,7 +172,8 @@ def one_run(torch, kernel, shape, rounds, seed, triton):
     out = torch.empty_like(c)
     bodies = {
         "ours": lambda: kernel(torch, a, b, c),
-        "cublas": library_product(torch, a, b, out),
+        "cublas": library_product(torch, kind_of(kernel.name), a, b,
+                                  out),
     }
     if triton:
         bodies["triton"] = triton.product(a, b, torch.empty_like(c))

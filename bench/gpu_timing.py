@@ -25,7 +25,19 @@ FORMATS = {
     "f32": Format("float32", "float32", 4, 4, 1e-5),
     "e4m3": Format("float8_e4m3fn", "bfloat16", 1, 2, 2e-2),
     "e5m2": Format("float8_e5m2", "bfloat16", 1, 2, 2e-2),
+    "e4m3_sums": Format("float8_e4m3fn", "bfloat16", 1, 2, 6e-3),
+    "e5m2_sums": Format("float8_e5m2", "bfloat16", 1, 2, 6e-3),
 }
+
+
+def kind_of(name):
+    """The element type in a kernel's name: gemm_sm90_bf16, exo_gemm e4m3,
+    gemm_e4m3_sums_128x128, whose sums of 128 products are added in f32."""
+    words = "_" + name.replace(" ", "_") + "_"
+    kinds = [kind for kind in FORMATS if f"_{kind}_" in words]
+    if not kinds:
+        raise SystemExit(f"no element type is known for '{name}'")
+    return max(kinds, key=len)
 
 
 def compile_c(folder, name):

@@ -33,7 +33,8 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, os.pardir, os.pardir, "bench"))
 from gpu_timing import (FORMATS, compile_c, in_memory, interleaved,  # noqa: E402
-                        is_right, layout_of, operands, relative_error)
+                        is_right, kind_of, layout_of, operands,
+                        relative_error)
 
 SHAPES = [(n, n, n) for n in (256, 512, 1024, 2048, 4096, 8192)] + [
     (16384, 16384, 4096), (4096, 4096, 16384), (8192, 8192, 512),
@@ -63,7 +64,7 @@ class Kernel:
 
     def __init__(self, folder, name):
         self.name = name
-        self.type = name.split("_")[1]
+        self.type = kind_of(name)
         self.layout = layout_of(name)
         self.rows, self.columns, self.cluster = tile_of(name)
         self.step = 128 // FORMATS[self.type].bytes_in
@@ -202,7 +203,8 @@ def main():
     parser = argparse.ArgumentParser(
         description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("folder", help="where the kernels' .c and .h lie")
-    parser.add_argument("--types", default="bf16,f16,tf32,e4m3,e5m2")
+    parser.add_argument("--types", default=",".join(
+        k for k in FORMATS if k != "f32"))
     parser.add_argument("--layouts", default="tn")
     parser.add_argument("--exo-translate", help="make the .c files with it")
     parser.add_argument("--rounds", type=int, default=8)
@@ -213,7 +215,7 @@ def main():
     args = parser.parse_args()
     types, layouts = args.types.split(","), args.layouts.split(",")
     names = sorted(f[:-4] for f in os.listdir(HERE)
-                   if f.endswith(".exo") and f.split("_")[1] in types
+                   if f.endswith(".exo") and kind_of(f[:-4]) in types
                    and layout_of(f) in layouts)
     if args.exo_translate:
         translate_all(args.exo_translate, args.folder, names)
