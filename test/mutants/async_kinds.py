@@ -73,7 +73,7 @@ def more(n):
 PROTOCOL = "B-PHASE B-LAP B-COUNT B-CYCLE B-TX deadlock machine"
 DATA = "D-RAW D-WAR D-WAW X-COVER X-VALUE poison"
 ANY = PROTOCOL + " " + DATA
-FREE = r"mbarrier\.wait %(empty|free|c_free)"
+FREE = r"mbarrier\.wait %(\w_)?(empty|free)"
 CTA_SYNC = r"^    +async\.barrier\.cta\.sync"
 LOOP = r"ctl\.for %k .*iter"
 
@@ -162,7 +162,7 @@ KINDS = [
     Kind("", "arrival dropped", drop(r"mbarrier\.arrive"), ANY, late),
     Kind("", "arrival twice", twice(r"mbarrier\.arrive"), ANY, late),
     Kind("", "wait for the data dropped",
-         drop(r"mbarrier\.wait %(full|c_ready)"),
+         drop(r"mbarrier\.wait %(\w_)?(full|ready)"),
          DATA + " B-LAP B-PHASE B-TX"),
     Kind("", "wait for a free slot dropped", drop(FREE), DATA + " B-LAP B-TX",
          late),

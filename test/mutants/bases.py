@@ -111,6 +111,8 @@ KERNELS = [
     Base("gemm_sm80_bf16_mbarrier", 4, gemm(128, 128, 32), like="sm80_ring"),
     Base("gemm_sm80_f16_mbarrier", 4, gemm(128, 128, 32), like="sm80_ring"),
     Base("gemm_sm80_tf32_mbarrier", 4, gemm(128, 128, 32), like="sm80_ring"),
+    Base("attention_sm90_bf16", 2,
+         lambda trips, tasks: f"Z={tasks},S={128 * trips}", like="attention"),
     Base("gemm_simt_f32", 1, gemm(128, 128, 16), like="simt"),
     Base("transpose", 1, lines_of(32), 1, like="transpose"),
     Base("gemv_f32", 1, lambda trips, tasks: f"M={32 * tasks},K=64", 1,
