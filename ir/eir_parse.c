@@ -753,7 +753,8 @@ static bool parse_library(EirParser *p)
                                    strbuf_text(&s), s.len);
     strbuf_free(&s);
     p->m->lib = lib_child(p->lib, p->ctx);
-    if (!lib_load_text(p->m->lib, file, true))
+    if (!lib_load_text(p->m->lib, file, true) ||
+        !lib_check_entries(p->m->lib))
         p->n_errors++;
     return true;
 }

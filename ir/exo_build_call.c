@@ -44,17 +44,16 @@ static const char *timeline(Build *b, const Call *c, unsigned i)
             e->kind == AST_str ? e->name : "", e->kind == AST_str ? "'" : "");
         return NULL;
     }
-    const char *hint = sync_hint(b, e->name);
+    const char *hint = lib_unsupported(e->name) ? NULL : sync_hint(b, e->name);
     if (hint)
         build_error(b, e->loc, "timeline",
                     "%s: '%s' is an instruction "
                     "timeline, did you mean %s?",
                     c->callee, e->name, hint);
     else
-        build_error(b, e->loc, "timeline",
-                    "%s: unknown synchronisation "
-                    "timeline '%s'",
-                    c->callee, e->name);
+        build_error(
+            b, e->loc, "timeline", "%s: %s", c->callee,
+            lib_unknown_text(b->ctx, "synchronisation timeline", e->name));
     return NULL;
 }
 
@@ -400,10 +399,9 @@ static bool take_call(Build *b, const AstExpr *e, Call *c)
 
 static void unknown_callee(Build *b, const Call *c)
 {
-    Diag *d = build_error(b, c->loc, "name",
-                          "unknown procedure or instruction "
-                          "'%s'",
-                          c->callee);
+    Diag *d = build_error(
+        b, c->loc, "name", "%s",
+        lib_unknown_text(b->ctx, "procedure or instruction", c->callee));
     lib_fix_name(b->lib, d, AST_instr, c->callee,
                  "define it above, or import the file that has it");
 }

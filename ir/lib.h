@@ -104,6 +104,9 @@ const SyncTimeline *sync_timeline_find(const char *name);
 /* Does a do all that b does? (reference 5.3, "implements") */
 bool sync_timeline_includes(const SyncTimeline *a, const SyncTimeline *b);
 bool instr_timeline_known(const char *name); /* with _instr */
+/* Why what this name of Exo-GPU stands for, a timeline, memory or instruction,
+ * cannot be supported; NULL: it can, or nobody knows it. */
+const char *lib_unsupported(const char *name);
 
 /* A qualitative timeline, by its bit in the masks. */
 typedef struct QualTimeline {

@@ -65,12 +65,36 @@ static bool has_access(const AstDecl *d, const char *param)
     return c != NULL;
 }
 
+static const char *timeline_of(const AstDecl *d)
+{
+    const AstClause *c = entry_clause(d, "timeline", NULL);
+    return c && c->head ? ast_callee(c->head) : NULL;
+}
+
+static bool check_timeline(Lib *lib, const AstDecl *d)
+{
+    const AstClause *c = entry_clause(d, "timeline", NULL);
+    const char *name = timeline_of(d);
+    const char *why = name ? lib_unsupported(name) : NULL;
+    if (!c || (name && instr_timeline_known(name) && !why))
+        return true;
+    if (why)
+        diag_error(lib->ctx, c->loc, "instr",
+                   "instr '%s' does not load: instruction timeline '%s' is "
+                   "not supported: %s",
+                   d->name, name, why);
+    else
+        diag_error(lib->ctx, c->loc, "instr",
+                   "%s: clause 'timeline' expects an instruction timeline",
+                   d->name);
+    return false;
+}
+
 /* Does an instruction of this timeline do its accesses in order, unless it says
  * otherwise? */
 static bool is_in_order(const AstDecl *d)
 {
-    const AstClause *c = entry_clause(d, "timeline", NULL);
-    const char *name = c && c->head ? ast_callee(c->head) : NULL;
+    const char *name = timeline_of(d);
     return !name || strncmp(name, "cpu_", 4) == 0 ||
            strcmp(name, "cuda_in_order_instr") == 0;
 }
@@ -121,6 +145,7 @@ static bool check_instr(Lib *lib, const AstDecl *d)
         }
     if (!entry_clause(d, "ptx", NULL) && !entry_clause(d, "hook", NULL))
         ok = lacks(lib, d, "ptx and no hook");
+    ok = check_timeline(lib, d) && ok;
     return check_order(lib, d) && ok;
 }
 

@@ -57,7 +57,10 @@ bool lib_check_entries(Lib *lib);
 /* The entry's name of that kind (AST_proc: any) which name was most likely
  * meant to be, or NULL when none is near. */
 const char *lib_suggest(const Lib *lib, AstDeclKind kind, const char *name);
-/* Adds "did you mean .." to d, or else the given advice. */
+/* `unknown memory 'X'`, or that X is not supported and why. */
+const char *lib_unknown_text(Ctx *ctx, const char *what, const char *name);
+/* Adds "did you mean .." to d, or else the given advice; nothing where the name
+ * stands for what is not supported. */
 void lib_fix_name(const Lib *lib, Diag *d, AstDeclKind kind, const char *name,
                   const char *otherwise);
 /* The type of Config.field, TY_none when there is none. lib may be NULL. */

@@ -148,7 +148,7 @@ static bool take_clause(Making *mk, const AstClause *c)
     if (strcmp(key, "timeline") == 0) {
         const char *name = c->head ? ast_callee(c->head) : NULL;
         if (!name || !instr_timeline_known(name))
-            return entry_error(mk, c, "an instruction timeline");
+            return false; /* reported when the entry was loaded */
         mk->in->timeline = name;
         mk->in->scope = strncmp(name, "cpu_", 4) == 0 ? "cpu" : "cuda";
         return true;
@@ -253,10 +253,8 @@ const Instr *instr_instance(Lib *lib, Loc loc, const char *name,
 {
     const Entry *e = lib_find(lib, AST_instr, name);
     if (!e) {
-        Diag *d = diag_error(lib->ctx, loc, "instr",
-                             "unknown instruction "
-                             "'%s'",
-                             name);
+        Diag *d = diag_error(lib->ctx, loc, "instr", "%s",
+                             lib_unknown_text(lib->ctx, "instruction", name));
         lib_fix_name(lib, d, AST_instr, name,
                      "import the file that defines it");
         return NULL;

@@ -352,8 +352,8 @@ const Mem *lib_mem(Lib *lib, Loc loc, const MemRef *ref)
         return made;
     const Entry *e = lib_find(lib, AST_memory, ref->name);
     if (!e) {
-        Diag *d = diag_error(lib->ctx, loc, "memory", "unknown memory '%s'",
-                             ref->name);
+        Diag *d = diag_error(lib->ctx, loc, "memory", "%s",
+                             lib_unknown_text(lib->ctx, "memory", ref->name));
         lib_fix_name(lib, d, AST_memory, ref->name,
                      "import the file that defines it");
         return NULL;
@@ -562,10 +562,9 @@ const Unit *lib_unit(Lib *lib, Loc loc, const UnitRef *ref)
         return made;
     const Entry *e = lib_find(lib, AST_unit, ref->name);
     if (!e) {
-        Diag *d = diag_error(lib->ctx, loc, "unit",
-                             "unknown collective unit "
-                             "'%s'",
-                             ref->name);
+        Diag *d = diag_error(
+            lib->ctx, loc, "unit", "%s",
+            lib_unknown_text(lib->ctx, "collective unit", ref->name));
         lib_fix_name(lib, d, AST_unit, ref->name,
                      "define it: unit NAME = CollUnit(domain, box)");
         return NULL;

@@ -1,5 +1,7 @@
-/* Which entry a misspelled name was meant to be: the one with the smallest edit
- * distance, when that is at most a third of the name. */
+/* What to say of a name that no entry has: that what it stands for cannot be
+ * supported, what an older name is called now, or which entry was meant: the
+ * one with the smallest edit distance, when that is at most a third of the
+ * name. */
 #include "ir/lib_entry.h"
 
 #include <string.h>
@@ -31,6 +33,35 @@ static const struct {
     { "cuda_tk_store_rs_advice",
       "cuda_tk_store_rs_inner_cols_64, or another number of columns" },
 };
+
+static const char needs_sm_100[] =
+    "it needs the tensor memory of sm_100, and code is made for sm_90a";
+
+/* How names begin of what this compiler cannot make code for, and why. */
+static const struct {
+    const char *stem, *reason;
+} unsupported[] = {
+    { "tcgen05_", needs_sm_100 },
+    { "Sm100_", needs_sm_100 },
+    { "CudaTmem", needs_sm_100 },
+};
+
+const char *lib_unsupported(const char *name)
+{
+    for (size_t i = 0; i < sizeof unsupported / sizeof *unsupported; i++)
+        if (strncmp(name, unsupported[i].stem, strlen(unsupported[i].stem)) ==
+            0)
+            return unsupported[i].reason;
+    return NULL;
+}
+
+const char *lib_unknown_text(Ctx *ctx, const char *what, const char *name)
+{
+    const char *why = lib_unsupported(name);
+    return why ? arena_printf(ctx_arena(ctx), "%s '%s' is not supported: %s",
+                              what, name, why)
+               : arena_printf(ctx_arena(ctx), "unknown %s '%s'", what, name);
+}
 
 static const char *new_name(const char *name)
 {
@@ -89,6 +120,8 @@ const char *lib_suggest(const Lib *lib, AstDeclKind kind, const char *name)
 void lib_fix_name(const Lib *lib, Diag *d, AstDeclKind kind, const char *name,
                   const char *otherwise)
 {
+    if (lib_unsupported(name))
+        return;
     const char *near = lib ? lib_suggest(lib, kind, name) : NULL;
     const char *now = lib ? new_name(name) : NULL;
     if (now)

@@ -42,6 +42,12 @@ static bool read_timeline(SyncCheck *s, const char *key, const char *which)
                  which, s->name);
         return false;
     }
+    const char *why = lib_unsupported(s->name);
+    if (why) {
+        pc_error(s->c, s->op, "timeline", "%s: %s sync-tl %s not supported: %s",
+                 s->what, which, s->name, why);
+        return false;
+    }
     if (!strcmp(which, "first") && !s->tl->full && !s->tl->temporal) {
         refuse(s, which, "it is empty");
         return false;
