@@ -662,6 +662,8 @@ static bool emit_op(Emit *e, Op *op)
     case OP_async_wgmma_mma_async:
     case OP_async_wgmma_wait_group:
         return emit_wgmma(e, op);
+    case OP_async_cluster_load:
+        return emit_cluster_load(e, op);
     case OP_async_tile_store:
         return emit_tile_store(e, op);
     case OP_async_shfl_sync:

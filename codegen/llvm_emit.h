@@ -158,6 +158,8 @@ LLVMValueRef emit_pointer(Emit *e, const Op *op, const Access *a);
 bool emit_load(Emit *e, Op *op);
 bool emit_store(Emit *e, Op *op);
 bool emit_reduce(Emit *e, Op *op);
+/* Neighbours in the shared memory of a CTA of the cluster. */
+bool emit_cluster_load(Emit *e, Op *op);
 
 /* ---- codegen/llvm_ctl.c: control, fragments, rings ----------------------- */
 

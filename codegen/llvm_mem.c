@@ -297,3 +297,43 @@ bool emit_reduce(Emit *e, Op *op)
     store_at(e, p, t, sum);
     return true;
 }
+
+/* PTX ISA, "mapa", "ld": the address of the same place in another CTA, and the
+ * load from there. Barriers of the cluster order it, so it is not moved. */
+bool emit_cluster_load(Emit *e, Op *op)
+{
+    const Access *a = op->operands[0].u.access;
+    SharedAddr addr;
+    if (!emit_is_shared(e, a))
+        return emit_error(e, op, "loads from what is no shared memory");
+    LLVMValueRef cta = emit_index(e, op, op->operands[1].u.index, 32);
+    if (!cta || !emit_shared_addr(e, op, a, &addr))
+        return false;
+    LLVMValueRef at = emit_shared_i32(e, &addr);
+    at = emit_swizzle(e, at, addr.swizzle);
+    LLVMTypeRef type = emit_scalar_type(e, a->base->type->elem);
+    Asm map = asm_new(e), load = asm_new(e);
+    unsigned to = asm_out(&map, "r", e->i32);
+    unsigned local = asm_in(&map, "r", at), rank = asm_in(&map, "r", cta);
+    strbuf_addf(&map.text, "mapa.shared::cluster.u32 $%u, $%u, $%u;", to, local,
+                rank);
+    LLVMValueRef peer = asm_call(&map, 0);
+    unsigned n = op->n_results;
+    for (unsigned i = 0; i < n; i++)
+        asm_out(&load, type == e->i32 ? "r" : "f", type);
+    unsigned from = asm_in(&load, "r", peer);
+    strbuf_addf(&load.text, "ld.shared::cluster%s.%s ",
+                n == 4   ? ".v4"
+                : n == 2 ? ".v2"
+                         : "",
+                scalar_info(a->base->type->elem)->ptx);
+    for (unsigned i = 0; i < n; i++)
+        strbuf_addf(&load.text, "%s$%u", i ? ", " : n > 1 ? "{" : "", i);
+    strbuf_addf(&load.text, "%s, [$%u];", n > 1 ? "}" : "", from);
+    LLVMValueRef got = asm_call(&load, ASM_EFFECT);
+    for (unsigned i = 0; i < n; i++) {
+        LLVMValueRef v = n > 1 ? LLVMBuildExtractValue(e->b, got, i, "") : got;
+        emit_set_value(e, op->results[i], 1, &v);
+    }
+    return true;
+}

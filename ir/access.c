@@ -59,6 +59,7 @@ static unsigned access_flags(const Op *op, const Instr *in, unsigned i)
 {
     switch (op->code) {
     case OP_mem_load:
+    case OP_async_cluster_load:
         return ACC_READ;
     case OP_mem_store:
     case OP_async_tile_store:

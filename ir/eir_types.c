@@ -83,7 +83,8 @@ const Type *eir_implied_type(Ctx *ctx, const Op *op, unsigned i)
     if (v)
         return v->type;
     const Access *a = operand_access(op, 0);
-    if (op->code == OP_mem_load && a && a->base->type->elem != TY_none)
+    if ((op->code == OP_mem_load || op->code == OP_async_cluster_load) && a &&
+        a->base->type->elem != TY_none)
         return type_scalar(ctx, a->base->type->elem);
     if (op->code == OP_mem_window && a)
         return window_type(ctx, a);

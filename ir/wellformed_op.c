@@ -369,6 +369,27 @@ static bool cta_list_ok(Wellformed *w)
     return true;
 }
 
+/* As many scalars of 32 bits as the access's last interval is long. */
+static bool cluster_load_ok(Wellformed *w)
+{
+    const Op *op = w->op;
+    const Access *a = op->operands[0].u.access;
+    const AccessDim *last = a->rank ? &a->dims[a->rank - 1] : NULL;
+    int64_t n;
+    if (!last || last->kind != DIM_interval ||
+        !affine_is_const(last->len, &n) || n != op->n_results ||
+        (n != 1 && n != 2 && n != 4) ||
+        scalar_type_bytes(a->base->type->elem) != 4)
+        return wf_fault(w, "is to load 1, 2 or 4 neighbours of 32 bits, the "
+                           "last interval of its access, a result each");
+    for (unsigned i = 0; i < op->n_results; i++)
+        if (!want_kind(w, "result", op->results[i]->type, TK_scalar,
+                       "a scalar") ||
+            op->results[i]->type->elem != a->base->type->elem)
+            return wf_fault(w, "is to have results of the tensor's type");
+    return true;
+}
+
 static bool async_ok(Wellformed *w)
 {
     const Op *op = w->op;
@@ -398,6 +419,8 @@ static bool async_ok(Wellformed *w)
     case OP_async_mbarrier_expect_tx:
     case OP_async_cp_async_mbarrier_arrive:
         return mbarrier_access_ok(w, 0);
+    case OP_async_cluster_load:
+        return cluster_load_ok(w);
     case OP_async_bulk_tensor_load:
         return cta_list_ok(w) && mbarrier_access_ok(w, 2);
     case OP_async_frag_undef:

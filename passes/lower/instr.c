@@ -393,6 +393,7 @@ static const struct {
     { "tile_map", lower_tile_map },
     { "tile_reduce", lower_tile_reduce },
     { "warp_copy", lower_warp_copy },
+    { "cluster_reduce", lower_cluster_reduce },
     { "ldmatrix", hook_ldmatrix },
 };
 

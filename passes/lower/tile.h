@@ -18,6 +18,8 @@ void lower_tile_store_elements(Lower *L, Op *op, const Instr *in);
 void lower_tile_store_transposed(Lower *L, Op *op, const Instr *in);
 /* Memory to memory by the lanes of a warp. */
 void lower_warp_copy(Lower *L, Op *op, const Instr *in);
+/* Sums over the CTAs of a cluster, read from the shared memory of each. */
+void lower_cluster_reduce(Lower *L, Op *op, const Instr *in);
 
 /* ---- the body of such an instruction: tile_body.c ------------------------ */
 

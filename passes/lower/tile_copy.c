@@ -209,3 +209,107 @@ void lower_warp_copy(Lower *L, Op *op, const Instr *in)
                    cast_to(L, v, in->params[dst].elem), in->params[dst].flags);
     }
 }
+
+/* ---- sums over a cluster ------------------------------------------------- */
+
+enum { QUAD = 4 }; /* elements of 32 bits that one load takes */
+
+/* One instance of Sm90_cluster_reduce_f32: dst[c, i, j] is the sum over d of
+ * src[d, pitch * c + i, j], CTA c's part of it in c's shared memory. */
+typedef struct ClusterSum {
+    Lower *L;
+    int64_t n_cta, stride;
+    const Affine *first; /* the group's CTA 0 */
+    const Access *src;
+} ClusterSum;
+
+/* The four elements from (row, col) on, as CTA d of the group has them. */
+static Op *load_quad(const ClusterSum *s, const Affine *row, const Affine *col,
+                     int64_t d)
+{
+    Lower *L = s->L;
+    ExprCtx *x = L->m->exprs;
+    Access *a = window_element(L, s->src, row, col, false);
+    a->dims[a->rank - 1].kind = DIM_interval;
+    a->dims[a->rank - 1].len = affine_const(x, QUAD);
+    Op *load = lower_emit(L, OP_async_cluster_load, 2, QUAD, 0);
+    load->operands[0] = opnd_access(a);
+    load->operands[1] =
+        opnd_index(affine_add_const(x, s->first, d * s->stride));
+    for (unsigned i = 0; i < QUAD; i++)
+        op_set_result(L->m, load, i, type_scalar(L->ctx, TY_f32), NULL);
+    return load;
+}
+
+static Value *emit_sum(Lower *L, Value *a, Value *b)
+{
+    Op *add = lower_emit(L, OP_arith_add, 2, 1, 0);
+    add->operands[0] = opnd_value(a);
+    add->operands[1] = opnd_value(b);
+    return op_set_result(L->m, add, 0, a->type, NULL);
+}
+
+static Value *emit_zero(Lower *L)
+{
+    Op *zero = lower_emit(L, OP_arith_const, 0, 1, 0);
+    op_set_param(L->m, zero, "value", &(Param){ .kind = PARAM_float });
+    return op_set_result(L->m, zero, 0, type_scalar(L->ctx, TY_f32), NULL);
+}
+
+/* All CTAs' loads first: they are under way together. The sum is in the order
+ * of the body, from zero on. */
+static void sum_quad(const ClusterSum *s, const Affine *row, const Affine *col,
+                     Value *sum[QUAD])
+{
+    Op **loads = ARENA_ARRAY(s->L->scratch, Op *, s->n_cta);
+    for (int64_t d = 0; d < s->n_cta; d++)
+        loads[d] = load_quad(s, row, col, d);
+    Value *zero = emit_zero(s->L);
+    for (unsigned i = 0; i < QUAD; i++)
+        sum[i] = zero;
+    for (int64_t d = 0; d < s->n_cta; d++)
+        for (unsigned i = 0; i < QUAD; i++)
+            sum[i] = emit_sum(s->L, sum[i], loads[d]->results[i]);
+}
+
+void lower_cluster_reduce(Lower *L, Op *op, const Instr *in)
+{
+    ExprCtx *x = L->m->exprs;
+    unsigned dst = instr_param(in, "dst"), src = instr_param(in, "src");
+    ClusterSum s = { .L = L,
+                     .n_cta = instr_targ_int(in, "ncta"),
+                     .stride = instr_targ_int(in, "cta_stride") };
+    const Affine *cta = affine_var(x, L->dev->cta);
+    const Affine *which =
+        affine_mod(x, affine_floordiv(x, cta, s.stride), s.n_cta);
+    s.first = affine_sub(x, cta, affine_scale(x, which, s.stride));
+    s.src = lower_access(L, op->operands[src].u.access);
+    const Access *to = lower_access(L, op->operands[dst].u.access);
+    const int64_t *shape = in->params[dst].shape;
+    int64_t quads = shape[1] * shape[2] / QUAD;
+    if (shape[2] % QUAD || quads % SPREAD_LANES ||
+        in->params[src].elem != TY_f32) {
+        lower_error(L, op->loc, "instruction",
+                    "'%s' adds rows of f32 by the lanes of a warp, four "
+                    "elements a lane; expected a multiple of 128 elements, "
+                    "found %lld x %lld",
+                    in->name, (long long)shape[1], (long long)shape[2]);
+        return;
+    }
+    const Affine *from = affine_scale(x, which, instr_targ_int(in, "pitch"));
+    for (int64_t part = 0; part < quads; part += SPREAD_LANES) {
+        const Affine *e =
+            affine_add_const(x, affine_var(x, L->dev->lane), part);
+        const Affine *row = affine_floordiv(x, e, shape[2] / QUAD);
+        const Affine *col =
+            affine_scale(x, affine_mod(x, e, shape[2] / QUAD), QUAD);
+        Value *sum[QUAD];
+        sum_quad(&s, affine_add(x, row, from), col, sum);
+        for (unsigned i = 0; i < QUAD; i++)
+            emit_store(
+                L,
+                window_element(L, to, row, affine_add_const(x, col, i), false),
+                cast_to(L, sum[i], in->params[dst].elem),
+                in->params[dst].flags);
+    }
+}

@@ -188,9 +188,21 @@ static bool param_number(const Unify *u, const Value *v, unsigned *out)
     return false;
 }
 
+/* A scalar that the body allocates against one of the nest. */
+static bool unify_local(Unify *u, const Value *p, const Value *n)
+{
+    if (p->type->rank || clone_map_get(u->map, (Value *)p) != n)
+        return differ(u, "%s is not the body's '%s'", sched_value_name(u->s, n),
+                      p->name);
+    u->matched++;
+    return true;
+}
+
 static bool unify_access(Unify *u, const Access *p, const Access *n)
 {
     unsigned i;
+    if (p->base->def)
+        return unify_local(u, p->base, n->base);
     if (!param_number(u, p->base, &i))
         return differ(u, "the body has memory of its own");
     Window *w = &u->windows[i];
@@ -351,6 +363,18 @@ static bool unify_if(Unify *u, const Op *p, const Op *n)
     return true;
 }
 
+/* Scalars of the nest's own. */
+static bool unify_alloc(Unify *u, const Op *p, const Op *n)
+{
+    Value *of = p->results[0], *is = n->results[0];
+    if (of->type->kind != TK_tensor || is->type->kind != TK_tensor ||
+        of->type->rank || is->type->rank || of->type->elem != is->type->elem)
+        return differ(u, "'%s' is not compared", sched_stmt_text(u->s, n));
+    clone_map_value(u->map, of, is);
+    u->matched++;
+    return true;
+}
+
 static bool unify_stmt(Unify *u, const Op *p, const Op *n)
 {
     int64_t once, other;
@@ -373,6 +397,8 @@ static bool unify_stmt(Unify *u, const Op *p, const Op *n)
     case OP_mem_store:
     case OP_mem_reduce:
         return unify_assign(u, p, n);
+    case OP_mem_alloc:
+        return unify_alloc(u, p, n);
     case OP_ctl_pass:
         return true;
     default:

@@ -179,6 +179,12 @@ static const Row rows[] = {
       "wgmma.wait_group",
       FIELD_last,
       { 0 } },
+    { OP_async_cluster_load,
+      "ld.shared::cluster",
+      NULL,
+      "ld.shared::cluster",
+      0,
+      { ".v2", ".v4" } },
     { OP_async_tile_store, "stmatrix.", NULL, "stmatrix", 0, { 0 } },
     { OP_mem_reduce,
       "atom.",
@@ -442,6 +448,12 @@ void letters_of_op(Alphabet *a, const Module *m, const Op *op, LetterVec *out)
         return;
     case OP_async_bulk_tensor_load:
         add(a, out, "%s%s", name, is_multicast(op) ? ".multicast" : "");
+        return;
+    case OP_async_cluster_load:
+        add(a, out, "%s%s", name,
+            op->n_results == 4   ? ".v4"
+            : op->n_results == 2 ? ".v2"
+                                 : "");
         return;
     case OP_async_bulk_tensor_reduce:
         add(a, out, "%s.%s", name, op_attr_str(op, "op", "add"));

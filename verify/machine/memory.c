@@ -77,6 +77,66 @@ static Step exec_load(Warp *w, const Op *op, uint32_t mask)
     return STEP_next;
 }
 
+/* The CTA of the warp's cluster whose memory the lane asks for; NULL and a
+ * diagnostic where there is none, or it has ended. */
+static Cta *peer_of(Warp *w, const Op *op, unsigned lane)
+{
+    int64_t rank;
+    if (!warp_index(w, op, op->operands[1].u.index, lane, &rank))
+        return NULL;
+    if (rank < 0 || rank >= w->machine->k->cluster_dim) {
+        machine_fail(w->machine, w, 1u << lane, op, "bounds",
+                     "reads shared memory of CTA %lld of a cluster of %lld",
+                     (long long)rank, (long long)w->machine->k->cluster_dim);
+        return NULL;
+    }
+    Cta *cta = &w->cluster->ctas[rank];
+    if (!cta->live) {
+        machine_fail(w->machine, w, 1u << lane, op, "exited",
+                     "reads shared memory of CTA %lld, which has ended",
+                     (long long)rank);
+        return NULL;
+    }
+    return cta;
+}
+
+static bool load_neighbours(Warp *w, const Op *op, unsigned lane)
+{
+    int64_t index[TENSOR_MAX_RANK];
+    const MemObj *o =
+        warp_access(w, op, op->operands[0].u.access, lane, index, NULL);
+    Cta *cta = o ? peer_of(w, op, lane) : NULL;
+    Place p;
+    if (!cta)
+        return false;
+    if (o->space != SPACE_shared)
+        return machine_fail(w->machine, w, 1u << lane, op, "machine",
+                            "loads from what is no shared memory");
+    for (unsigned i = 0; i < op->n_results; i++) {
+        if (!place_at(w, op, o, index, lane, &p))
+            return false;
+        p.cta = cta;
+        if (i == 0 && p.at % ((int64_t)o->elem_bytes * op->n_results))
+            return machine_fail(w->machine, w, 1u << lane, op, "align",
+                                "begins at byte %lld of shared memory, which "
+                                "is no multiple of what it loads at once",
+                                (long long)p.at);
+        if (!place_read(w, op, &p, lane, &warp_lanes(w, op->results[i])[lane]))
+            return false;
+        place_event(w, op, &p, 1u << lane, false);
+        index[o->rank - 1]++;
+    }
+    return true;
+}
+
+static Step exec_cluster_load(Warp *w, const Op *op, uint32_t mask)
+{
+    FOR_LANES(l, mask)
+    if (!load_neighbours(w, op, l))
+        return STEP_failed;
+    return STEP_next;
+}
+
 static Step exec_store(Warp *w, const Op *op, uint32_t mask)
 {
     const double *v = warp_lanes(w, op->operands[1].u.value);
@@ -406,6 +466,8 @@ Step exec_memory(Warp *w, const Op *op, uint32_t mask)
     switch (op->code) {
     case OP_mem_load:
         return exec_load(w, op, mask);
+    case OP_async_cluster_load:
+        return exec_cluster_load(w, op, mask);
     case OP_mem_store:
         return exec_store(w, op, mask);
     case OP_mem_reduce:

@@ -396,6 +396,7 @@ static Step exec(Warp *w, const Op *op, uint32_t mask)
     case OP_async_frag_insert:
     case OP_async_shfl_sync:
     case OP_async_tile_store:
+    case OP_async_cluster_load:
         return exec_memory(w, op, mask);
     case OP_async_bulk_tensor_load:
     case OP_async_bulk_tensor_store:
@@ -418,7 +419,7 @@ static bool is_visible(const Op *op)
 {
     return op_has(op, OPT_SYNC) || op->code == OP_mem_store ||
            op->code == OP_mem_load || op->code == OP_mem_reduce ||
-           op->code == OP_async_tile_store;
+           op->code == OP_async_tile_store || op->code == OP_async_cluster_load;
 }
 
 static void wake(Warp *w)

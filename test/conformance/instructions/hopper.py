@@ -92,6 +92,42 @@ def {name}(N: size, x: {ty}[{comma(tensor)}] @ CudaGmemLinear,
 """, "N=48")
 
 
+def cluster_reduce(ncta, cta_stride, rows, cols, swizzle, out):
+    """Each CTA has rows for all of its group, adds up its own of all CTAs'."""
+    groups = cta_stride
+    height = ncta * rows
+    memory = f"Sm90_SmemSwizzled({swizzle})" if swizzle else "CudaSmemLinear"
+    unit = "cuda_cta_in_cluster"
+    strided = f"{unit}_strided({groups})" if groups > 1 else unit
+    name = f"cluster_reduce_{ncta}_{cta_stride}_{rows}x{cols}_{swizzle}_{out}"
+    return Case(name, ("Sm90_cluster_reduce_f32", ), f"""\
+def {name}(N: size, x: f32[N, {ncta}, {groups}, {height}, {cols}] @ CudaGmemLinear,
+           y: {out}[N, {ncta}, {groups}, {rows}, {cols}] @ CudaGmemLinear):
+    with CudaDeviceFunction(clusterDim={ncta * groups}, blockDim=32):
+        for t in cuda_tasks(0, N):
+            s: f32[{ncta}, {groups}, {height}, {cols}] @ {memory}
+            z: {out}[{ncta}, {groups}, {rows}, {cols}] @ CudaSmemLinear
+            for o in cuda_threads(0, {groups}, unit={ncta} * {strided}):
+                for c in cuda_threads(0, {ncta}, unit={strided}):
+                    for j in cuda_threads(0, {cols}, unit=cuda_thread):
+                        for i in seq(0, {height}):
+                            s[c, o, i, j] = x[t, c, o, i, j]
+            Fence(cuda_in_order, cuda_in_order)
+            for o in cuda_threads(0, {groups}, unit={ncta} * {strided}):
+                Sm90_cluster_reduce_f32(z[0:{ncta}, o, 0:{rows}, 0:{cols}],
+                    s[0:{ncta}, o, 0:{height}, 0:{cols}], T={out}, ncta={ncta},
+                    pitch={rows}, span={height}, rows={rows}, cols={cols},
+                    cta_stride={cta_stride})
+            Fence(cuda_in_order, cuda_in_order)
+            for o in cuda_threads(0, {groups}, unit={ncta} * {strided}):
+                for c in cuda_threads(0, {ncta}, unit={strided}):
+                    for j in cuda_threads(0, {cols}, unit=cuda_thread):
+                        for i in seq(0, {rows}):
+                            y[t, c, o, i, j] = z[c, o, i, j]
+            Fence(cuda_in_order, cuda_in_order)
+""", "N=3")
+
+
 def tma(verb, dst, src, ty, sizes, swizzle):
     return (
         f"Sm90_tma_{verb}_2d({dst}, {src}, dst={ty}, src={ty}, "
@@ -212,6 +248,12 @@ def cases():
         for ncta, cta_stride in ((1, 1), (2, 1), (4, 1), (2, 2)):
             if rank > 1 or ncta * cta_stride == 1:
                 yield multicast(rank, ncta, cta_stride, "bf16")
+    for ncta, cta_stride in ((1, 1), (2, 1), (4, 1), (8, 1), (2, 2), (2, 4)):
+        for out in ("bf16", "f16", "f32"):
+            yield cluster_reduce(ncta, cta_stride, 4, 32, 128, out)
+        yield cluster_reduce(ncta, cta_stride, 8, 16, 64, "bf16")
+        yield cluster_reduce(ncta, cta_stride, 16, 8, 32, "f32")
+        yield cluster_reduce(ncta, cta_stride, 8, 32, 0, "f16")
     eight = ("e4m3", "e5m2")
     for swizzle in (32, 64, 128):
         for ty in ("bf16", "f16", "f32") + eight:
