@@ -2,6 +2,8 @@
  * instruction an op (mbarrier.init: one an object; arrive: one a CTA). */
 #include "codegen/llvm_emit.h"
 
+#include "ir/cache_hint.h"
+
 #include <string.h>
 
 #define MAX_CTAS 16
@@ -319,12 +321,18 @@ static bool add_smem_operand(Emit *e, const Op *op, const Access *access,
     return true;
 }
 
+/* The qualifier of a copy with a hint. */
+static const char *hint_word(const Op *op)
+{
+    return op_attr(op, "cache_hint") ? ".L2::cache_hint" : "";
+}
+
+/* The policy, last of the operands: an immediate. */
 static void add_hint(const Op *op, Asm *a)
 {
-    if (!op_attr(op, "cache_hint"))
-        return;
-    LLVMValueRef hint = emit_i64(a->e, op_attr_int(op, "cache_hint", 0));
-    strbuf_addf(&a->text, ", $%u", asm_in(a, "l", hint));
+    int64_t policy;
+    if (cache_hint_policy(op_attr_str(op, "cache_hint", ""), &policy))
+        strbuf_addf(&a->text, ", %lld", (long long)policy);
 }
 
 /* The CTAs cta xor x of the list as a mask; constant where it is one set for
@@ -358,7 +366,6 @@ static bool emit_bulk_load(Emit *e, const Op *op)
     int64_t xors[MAX_CTAS];
     unsigned n = emit_attr_ints(op, "cta_xor", xors, MAX_CTAS);
     bool is_multicast = n > 0 && !(n == 1 && xors[0] == 0);
-    const char *hint = op_attr(op, "cache_hint") ? ".L2::cache_hint" : "";
     LLVMValueRef bar = mbarrier_addr(e, op, op->operands[2].u.access);
     if (!bar)
         return false;
@@ -367,7 +374,7 @@ static bool emit_bulk_load(Emit *e, const Op *op)
                 "cp.async.bulk.tensor.%ud.shared::cluster.global.tile"
                 ".mbarrier::complete_tx::bytes%s%s ",
                 access_compose(e->m, map)->rank,
-                is_multicast ? ".multicast::cluster" : "", hint);
+                is_multicast ? ".multicast::cluster" : "", hint_word(op));
     bool ok = add_smem_operand(e, op, op->operands[0].u.access, &a);
     strbuf_add(&a.text, ", ");
     if (!ok || !add_map_operand(e, op, map, &a)) {
@@ -388,19 +395,18 @@ static bool emit_bulk_load(Emit *e, const Op *op)
 static bool emit_bulk_store(Emit *e, const Op *op)
 {
     const Access *map = op->operands[0].u.access;
-    const char *hint = op_attr(op, "cache_hint") ? ".L2::cache_hint" : "";
     unsigned rank = access_compose(e->m, map)->rank;
     Asm a = asm_new(e);
     if (op->code == OP_async_bulk_tensor_store)
         strbuf_addf(&a.text,
                     "cp.async.bulk.tensor.%ud.global.shared::cta.tile"
                     ".bulk_group%s ",
-                    rank, hint);
+                    rank, hint_word(op));
     else
         strbuf_addf(&a.text,
                     "cp.reduce.async.bulk.tensor.%ud.global"
                     ".shared::cta.%s.tile.bulk_group%s ",
-                    rank, op_attr_str(op, "op", "add"), hint);
+                    rank, op_attr_str(op, "op", "add"), hint_word(op));
     bool ok = add_map_operand(e, op, map, &a);
     strbuf_add(&a.text, ", ");
     if (!ok || !add_smem_operand(e, op, op->operands[1].u.access, &a)) {

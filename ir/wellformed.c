@@ -377,6 +377,7 @@ static const struct {
     { "op", PARAM_str, 0 },
     { "direction", PARAM_str, 0 },
     { "arch", PARAM_str, 0 },
+    { "cache_hint", PARAM_str, 0 },
     { "proc", PARAM_str, 0 },
     { "read", PARAM_bool, 0 },
     { "atomic", PARAM_bool, 0 },

@@ -1,4 +1,5 @@
 /* The rules of single ops beyond their rows: types, ranks, blocks, callees. */
+#include "ir/cache_hint.h"
 #include "ir/eir_types.h"
 #include "ir/task_order.h"
 #include "ir/wellformed_internal.h"
@@ -390,6 +391,18 @@ static bool cluster_load_ok(Wellformed *w)
     return true;
 }
 
+static bool cache_hint_ok(Wellformed *w)
+{
+    int64_t policy;
+    const char *hint = op_attr_str(w->op, "cache_hint", NULL);
+    if (!hint || cache_hint_policy(hint, &policy))
+        return true;
+    return wf_fault(w,
+                    "attribute 'cache_hint' is '%s', which is no eviction "
+                    "priority of PTX such as 'evict_first'",
+                    hint);
+}
+
 static bool async_ok(Wellformed *w)
 {
     const Op *op = w->op;
@@ -422,7 +435,10 @@ static bool async_ok(Wellformed *w)
     case OP_async_cluster_load:
         return cluster_load_ok(w);
     case OP_async_bulk_tensor_load:
-        return cta_list_ok(w) && mbarrier_access_ok(w, 2);
+        return cta_list_ok(w) && cache_hint_ok(w) && mbarrier_access_ok(w, 2);
+    case OP_async_bulk_tensor_store:
+    case OP_async_bulk_tensor_reduce:
+        return cache_hint_ok(w);
     case OP_async_frag_undef:
     case OP_async_frag_zero:
     case OP_async_frag_extract:

@@ -5,6 +5,8 @@
 #include "passes/lower/lower.h"
 #include "passes/lower/tile.h"
 
+#include "ir/cache_hint.h"
+
 #include <string.h>
 
 typedef void (*HookFn)(Lower *L, Op *op, const Instr *in);
@@ -54,6 +56,22 @@ static void take_part(Lower *L, Access *a, const Affine *which, int64_t n)
     d->len = affine_const(x, len / n);
 }
 
+/* The entry's template parameter cache_hint, where it has one. */
+static void take_cache_hint(Lower *L, Op *copy, const Instr *in)
+{
+    int64_t policy;
+    const Param *hint = param_find(in->n_targs, in->targs, "cache_hint");
+    if (!hint || !hint->s || !strcmp(hint->s, CACHE_HINT_NONE))
+        return;
+    if (cache_hint_policy(hint->s, &policy))
+        op_set_str(L->m, copy, "cache_hint", hint->s);
+    else
+        lower_error(L, copy->loc, "instruction",
+                    "'%s' has the cache_hint '%s', which is no eviction "
+                    "priority of PTX such as 'evict_first'",
+                    in->name, hint->s);
+}
+
 static void emit_load(Lower *L, Op *op, const Instr *in, int64_t n_cta)
 {
     unsigned dst = instr_param(in, "dst"), src = instr_param(in, "src");
@@ -87,6 +105,7 @@ static void emit_load(Lower *L, Op *op, const Instr *in, int64_t n_cta)
     load->operands[1] = opnd_access(from);
     load->operands[2] = opnd_access(lower_barrier(L, s));
     lower_cta_xor(L, load, s);
+    take_cache_hint(L, load, in);
     L->out = outer;
 }
 
@@ -117,13 +136,15 @@ static Op *emit_bulk_out(Lower *L, Op *op, const Instr *in, OpCode code)
 
 static void hook_tma_store(Lower *L, Op *op, const Instr *in)
 {
-    emit_bulk_out(L, op, in, OP_async_bulk_tensor_store);
+    take_cache_hint(L, emit_bulk_out(L, op, in, OP_async_bulk_tensor_store),
+                    in);
 }
 
 static void hook_tma_reduce_add(Lower *L, Op *op, const Instr *in)
 {
     Op *store = emit_bulk_out(L, op, in, OP_async_bulk_tensor_reduce);
     op_set_str(L->m, store, "op", "add");
+    take_cache_hint(L, store, in);
 }
 
 /* ---- wgmma --------------------------------------------------------------- */

@@ -3,6 +3,7 @@
  * is named by the mnemonics in its PTX. */
 #include "verify/async/letters.h"
 
+#include "ir/cache_hint.h"
 #include "ir/lib.h"
 
 #include <ctype.h>
@@ -116,20 +117,20 @@ static const Row rows[] = {
       "cp.async.bulk.tensor",
       ".shared::cluster.global",
       "cp.async.bulk.tensor.load",
-      0,
-      { ".multicast" } },
+      FIELD_last,
+      { ".multicast", ".L2::cache_hint" } },
     { OP_async_bulk_tensor_store,
       "cp.async.bulk.tensor",
       ".global.shared::cta",
       "cp.async.bulk.tensor.store",
-      0,
-      { 0 } },
+      FIELD_last,
+      { ".L2::cache_hint" } },
     { OP_async_bulk_tensor_reduce,
       "cp.reduce.async.bulk.tensor",
       NULL,
       "cp.reduce.async.bulk.tensor",
-      0,
-      { ".add" } },
+      FIELD_last,
+      { ".add", ".L2::cache_hint" } },
     { OP_async_bulk_commit_group,
       "cp.async.bulk.commit_group",
       NULL,
@@ -344,6 +345,17 @@ static bool is_multicast(const Op *op)
     return p && p->i != 0;
 }
 
+/* A bulk copy, with its policy where it has a hint. */
+static void add_copy(Alphabet *a, const Op *op, const char *name,
+                     const char *part, LetterVec *out)
+{
+    int64_t policy;
+    if (cache_hint_policy(op_attr_str(op, "cache_hint", ""), &policy))
+        add(a, out, "%s%s.L2::cache_hint %lld", name, part, (long long)policy);
+    else
+        add(a, out, "%s%s", name, part);
+}
+
 /* The mnemonics of an entry's PTX, a statement each. */
 static void add_entry(Alphabet *a, const Module *m, const Op *op,
                       LetterVec *out)
@@ -447,7 +459,10 @@ void letters_of_op(Alphabet *a, const Module *m, const Op *op, LetterVec *out)
         add(a, out, "%s %lld", name, (long long)op_attr_int(op, "threads", 0));
         return;
     case OP_async_bulk_tensor_load:
-        add(a, out, "%s%s", name, is_multicast(op) ? ".multicast" : "");
+        add_copy(a, op, name, is_multicast(op) ? ".multicast" : "", out);
+        return;
+    case OP_async_bulk_tensor_store:
+        add_copy(a, op, name, "", out);
         return;
     case OP_async_cluster_load:
         add(a, out, "%s%s", name,
@@ -456,7 +471,8 @@ void letters_of_op(Alphabet *a, const Module *m, const Op *op, LetterVec *out)
                                  : "");
         return;
     case OP_async_bulk_tensor_reduce:
-        add(a, out, "%s.%s", name, op_attr_str(op, "op", "add"));
+        add_copy(a, op, name,
+                 arena_printf(a->a, ".%s", op_attr_str(op, "op", "add")), out);
         return;
     case OP_async_bulk_wait_group:
         add(a, out, "%s%s %lld", name,
