@@ -9,6 +9,7 @@
 #include "verify/async/layout.h"
 #include "verify/async/refine.h"
 #include "verify/async/run.h"
+#include "verify/async/turns.h"
 #include "verify/async/values.h"
 
 #include <stdlib.h>
@@ -25,6 +26,8 @@ typedef struct AsyncCheck {
     bool protocol_bad, races_bad, ended;
     bool no_room; /* for the arguments */
     const char *sizes;
+    Turns *turns;       /* NULL: the sizes were given */
+    const char *unseen; /* what no run has shown, or NULL */
 } AsyncCheck;
 
 /* ---- faults -------------------------------------------------------------- */
@@ -87,9 +90,19 @@ void race_fault(AsyncRun *r, const MachineEvent *e, const Stamp *other,
 
 /* ---- the observer -------------------------------------------------------- */
 
+static bool value_in_lane(void *user, const Affine *e, unsigned lane,
+                          int64_t *out)
+{
+    return machine_eval(user, e, lane, out);
+}
+
 static void observe(MachineObserver *self, const MachineEvent *e)
 {
     AsyncRun *r = (AsyncRun *)self;
+    if (e->kind == MEV_come) {
+        turns_see(r->turns, e->op, e->agent.lanes, value_in_lane, (void *)e);
+        return;
+    }
     if (r->refine && refine_wants() >> e->kind & 1)
         refine_event(r->refine, e);
     if (e->kind == MEV_read || e->kind == MEV_write) {
@@ -325,7 +338,7 @@ static void note_refined(AsyncCheck *c, RefineResult one)
 static void run_at(AsyncCheck *c, const SizeSet *sizes, int64_t clusters)
 {
     AsyncRun *r = &c->run;
-    *r = (AsyncRun){ .ctx = c->ctx, .m = c->m };
+    *r = (AsyncRun){ .ctx = c->ctx, .m = c->m, .turns = c->turns };
     r->order.arena = arena_new();
     r->base.event = observe;
     r->base.wants = 1u << MEV_read | 1u << MEV_write | 1u << MEV_issue |
@@ -334,9 +347,11 @@ static void run_at(AsyncCheck *c, const SizeSet *sizes, int64_t clusters)
                     1u << MEV_deliver | 1u << MEV_target | 1u << MEV_pass |
                     1u << MEV_meet | 1u << MEV_step;
     r->sizes = set_text(c, sizes);
+    if (c->turns)
+        r->base.wants |= 1u << MEV_come;
     if (c->source.proc) {
-        r->refine =
-            refine_new(r->order.arena, c->ctx, c->source.m, c->source.proc);
+        r->refine = refine_new(r->order.arena, c->ctx, c->source.m,
+                               c->source.proc, c->turns);
         r->base.wants |= refine_wants();
     }
     MachineObserver *observers[1] = { &r->base };
@@ -365,6 +380,9 @@ static void run_at(AsyncCheck *c, const SizeSet *sizes, int64_t clusters)
         tensor_free(args[i].tensor);
     arena_free(r->order.arena);
 }
+
+/* Further sizes for what the first ones do not show. */
+enum { MOST_TRIES = 6 };
 
 static bool find_launch(Op *op, void *user)
 {
@@ -415,6 +433,8 @@ static bool rest_is_clean(void *user)
 {
     Rest *rest = user;
     AsyncCheck *c = &rest->c;
+    if (c->turns)
+        turns_aside(c->turns);
     for (unsigned i = 1; i < rest->n && !is_refuted(c); i++) {
         c->sizes = set_text(c, &rest->sizes[i]);
         run_at(c, &rest->sizes[i], clusters_of(i));
@@ -450,12 +470,56 @@ static const char *run_sizes(AsyncCheck *c, const SizeSet *sizes, unsigned n)
     return text;
 }
 
+/* Runs at more sizes, each the least that shows what no run has shown yet.
+ * Answers the scope with these. */
+static const char *run_turns(AsyncCheck *c, Prover *prover,
+                             const SizeSet *sizes, unsigned n,
+                             const char *scope)
+{
+    Arena *arena = arena_new();
+    StrBuf text = { 0 };
+    TextTurn *next = NULL;
+    strbuf_add(&text, scope);
+    for (unsigned tries = 0; !is_refuted(c) && !c->ended &&
+                             (next = turns_next(c->turns, prover));) {
+        SizeSet at;
+        if (tries++ < MOST_TRIES &&
+            turns_reach(c->turns, next, arena, sizes, n, &at)) {
+            c->sizes = set_text(c, &at);
+            strbuf_addf(&text, "; %s", c->sizes);
+            run_at(c, &at, 1);
+        }
+        next->hopeless = !turn_seen(c->turns, next);
+    }
+    const TextTurn *unseen = turns_hopeless(c->turns);
+    StrBuf why = { 0 };
+    if (unseen) {
+        strbuf_add(&why, "at the sizes that were run ");
+        turn_print(&why, c->turns, unseen);
+        c->unseen = ctx_intern(c->ctx, strbuf_text(&why));
+    }
+    const char *out = ctx_intern(c->ctx, strbuf_text(&text));
+    strbuf_free(&why);
+    strbuf_free(&text);
+    arena_free(arena);
+    return out;
+}
+
+/* What was proved of what was run is not of what was not. */
+static void note_unseen(const AsyncCheck *c, CheckResult *r)
+{
+    if (c->unseen && r->verdict == VERDICT_proved)
+        *r = (CheckResult){ .verdict = VERDICT_unknown, .reason = c->unseen };
+}
+
 static void run_all(AsyncCheck *c, const SizeSet *sizes, unsigned n,
-                    CheckResult out[ASYNC_PARTS])
+                    Prover *prover, CheckResult out[ASYNC_PARTS])
 {
     const RefineResult *refined = &c->refined;
     CheckResult *protocol = &out[ASYNC_protocol], *races = &out[ASYNC_races];
     const char *text = run_sizes(c, sizes, n);
+    if (n && c->turns)
+        text = run_turns(c, prover, sizes, n, text);
     out[ASYNC_instances] =
         compared(c, text, n, refined->cover_bad, refined->open);
     out[ASYNC_refinement] =
@@ -480,6 +544,10 @@ static void run_all(AsyncCheck *c, const SizeSet *sizes, unsigned n,
             .verdict = VERDICT_unknown,
             .reason = "no sizes were found that keep the program's conditions"
         };
+    static const int of_runs[] = { ASYNC_protocol, ASYNC_races, ASYNC_instances,
+                                   ASYNC_refinement };
+    for (unsigned i = 0; i < sizeof of_runs / sizeof *of_runs; i++)
+        note_unseen(c, &out[of_runs[i]]);
 }
 
 /* ---- all parts ----------------------------------------------------------- */
@@ -503,6 +571,8 @@ void check_async(Ctx *ctx, Module *m, const Op *host, const SizeSet *sizes,
         own[0] = *sizes;
     else
         n = sizes_choose(arena, m, host, source.m, source.proc, own);
+    if (!sizes)
+        c.turns = turns_new(arena, m, host, source.m, source.proc);
     out[ASYNC_budget] = check_async_budget(ctx, m, host);
     out[ASYNC_layout] = check_async_layout(ctx, m, host, prover);
     if (out[ASYNC_budget].verdict == VERDICT_refuted)
@@ -511,7 +581,7 @@ void check_async(Ctx *ctx, Module *m, const Op *host, const SizeSet *sizes,
                 (CheckResult){ .verdict = VERDICT_not_run,
                                .reason = "the budget is refuted" };
     else
-        run_all(&c, own, n, out);
+        run_all(&c, own, n, prover ? prover : prover_layer1(arena), out);
     for (int i = 0; i < ASYNC_PARTS; i++) {
         out[i].check = part_names[i];
         out[i].proc = op_attr_str(host, "name", "_");
@@ -522,5 +592,6 @@ void check_async(Ctx *ctx, Module *m, const Op *host, const SizeSet *sizes,
                                     .verdict = VERDICT_not_run,
                                     .reason = "no kernel is launched" };
     }
+    turns_free(c.turns);
     arena_free(arena);
 }

@@ -1,11 +1,26 @@
 /* The copy writes nothing: it ends without flushing what it was handed of
  * buffered output. */
+#define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
+
 #include "verify/async/aside.h"
 
 #include <errno.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+void *aside_share(size_t n)
+{
+    void *p = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+                   -1, 0);
+    return p == MAP_FAILED ? NULL : p;
+}
+
+void aside_unshare(void *p, size_t n)
+{
+    munmap(p, n);
+}
 
 pid_t aside_start(bool (*fn)(void *user), void *user)
 {

@@ -7,8 +7,12 @@
 #define EXO_VERIFY_ASYNC_ASIDE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <sys/types.h>
 
+/* Zeroed memory that both processes see; NULL: there is none. */
+void *aside_share(size_t n);
+void aside_unshare(void *p, size_t n);
 /* Begins fn(user) there; 0 where there is no second core or no process. */
 pid_t aside_start(bool (*fn)(void *user), void *user);
 /* Waits for the answer; false also when the process came to no end. */

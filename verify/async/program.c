@@ -2,6 +2,8 @@
  * instances are hashes of (launch, statement, iterators). */
 #include "verify/async/program.h"
 
+#include "verify/async/turns.h"
+
 #include <string.h>
 
 enum { MAX_INSTANCES = 4000000 };
@@ -166,11 +168,13 @@ static bool note_stmt(Op *op, void *user)
 {
     Search *f = user;
     Program *p = f->p;
-    Stmt s = { .op = op };
+    Stmt s = { .op = op }, around = { 0 };
     const Instr *in = op->code == OP_par_instr ? op_instr(p->m, op) : NULL;
     p->reorders = p->reorders || (in && instr_reorders(in));
     if (!op->sid)
         return true;
+    if (p->turns && turns_at(p->turns, op))
+        p->watched[op->sid] = find_loops(f, op, &around);
     if (op->code == OP_mem_store || op->code == OP_mem_reduce ||
         op->code == OP_par_instr)
         find_writes(p, op, &s);
@@ -195,9 +199,12 @@ static bool note_device(Op *op, void *user)
     return false;
 }
 
-void program_init(Program *p, Arena *arena, Ctx *ctx, Module *m, const Op *proc)
+void program_init(Program *p, Arena *arena, Ctx *ctx, Module *m, const Op *proc,
+                  struct Turns *turns)
 {
-    *p = (Program){ .arena = arena, .ctx = ctx, .m = m, .proc = proc };
+    *p = (Program){
+        .arena = arena, .ctx = ctx, .m = m, .proc = proc, .turns = turns
+    };
     CtxMark mark = ctx_mark(ctx);
     const ParInfo *par = par_analyze(ctx, m, (Op *)proc);
     ctx_rollback(ctx, mark);
@@ -299,9 +306,27 @@ static void add_instance(Program *p, Interp *in, Scope *at, const Stmt *s)
     VEC_PUSH(p->arena, &p->instances, x);
 }
 
+static bool var_in_scope(const Env *env, const Atom *atom, int64_t *out)
+{
+    if (atom->kind != ATOM_var)
+        return false;
+    *out = interp_var(env->user, atom->var);
+    return true;
+}
+
+static bool value_in_scope(void *user, const Affine *e, unsigned lane,
+                           int64_t *out)
+{
+    Env env = { var_in_scope, user };
+    (void)lane;
+    return affine_eval(e, &env, out);
+}
+
 static void watch(void *user, Interp *in, Scope *at, const Op *op)
 {
     Program *p = user;
+    if (p->turns)
+        turns_see(p->turns, op, 1, value_in_scope, at);
     if (op->code == OP_par_device)
         p->launch++;
     else if (p->stmts[op->sid].op && !p->open)

@@ -13,6 +13,8 @@
 #include "verify/async/values.h"
 #include "verify/interp.h"
 
+struct Turns;
+
 enum { MAX_ITERS = 16 };
 #define NO_INSTANCE UINT32_MAX
 
@@ -75,15 +77,17 @@ typedef struct Program {
     uint64_t launch;  /* device functions that ran */
     Tensor **results; /* the arguments after the run */
     unsigned n_args;
+    struct Turns *turns;    /* that the run sees, or NULL */
     const char *open;       /* why the instances are not known, or NULL */
     const char *value_open; /* .. and the results */
     bool wrong; /* read sequentially it reads what was never written, which is
                    reported */
 } Program;
 
-/* Reads proc, a ctl.proc of the par module m; in the arena. */
-void program_init(Program *p, Arena *arena, Ctx *ctx, Module *m,
-                  const Op *proc);
+/* Reads proc, a ctl.proc of the par module m; in the arena. Its runs are seen
+ * by turns, unless NULL. */
+void program_init(Program *p, Arena *arena, Ctx *ctx, Module *m, const Op *proc,
+                  struct Turns *turns);
 /* Runs it on copies of the arguments. */
 void program_run(Program *p, const ProcArg *args, unsigned n);
 /* Gives the copies back. */

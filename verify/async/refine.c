@@ -36,10 +36,11 @@ struct Refine {
     RefineResult result;
 };
 
-Refine *refine_new(Arena *arena, Ctx *ctx, Module *m, const Op *proc)
+Refine *refine_new(Arena *arena, Ctx *ctx, Module *m, const Op *proc,
+                   struct Turns *turns)
 {
     Refine *r = ARENA_NEW(arena, Refine);
-    program_init(&r->program, arena, ctx, m, proc);
+    program_init(&r->program, arena, ctx, m, proc, turns);
     return r;
 }
 
@@ -183,9 +184,8 @@ static bool find_instances(Refine *r, const MachineEvent *e, uint32_t *instance)
         unsigned first = (unsigned)__builtin_ctz(left);
         uint32_t same = 0;
         for (unsigned l = first;
-             l < LANES &&
-             (!(left >> l & 1) ||
-              !memcmp(iters[l], iters[first], o->n * sizeof **iters));
+             l < LANES && (!(left >> l & 1) || !memcmp(iters[l], iters[first],
+                                                       o->n * sizeof **iters));
              l++)
             same |= left & 1u << l;
         left &= ~same;

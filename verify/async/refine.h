@@ -14,10 +14,12 @@
 #include "verify/machine/machine.h"
 
 typedef struct Refine Refine;
+struct Turns;
 
-/* For proc, a ctl.proc of the par module m. In the arena, but for what
- * refine_free gives back. */
-Refine *refine_new(Arena *arena, Ctx *ctx, Module *m, const Op *proc);
+/* For proc, a ctl.proc of the par module m, whose run is seen by turns unless
+ * NULL. In the arena, but for what refine_free gives back. */
+Refine *refine_new(Arena *arena, Ctx *ctx, Module *m, const Op *proc,
+                   struct Turns *turns);
 /* Runs the program on copies of the arguments and keeps what it does. */
 void refine_program(Refine *r, const ProcArg *args, unsigned n);
 /* The events that refine_event takes, as an observer's `wants`. */

@@ -34,8 +34,9 @@ typedef struct AsyncRun {
     VEC(CopyTarget) targets;
     Cause cause;
     Shadow *shadow;
+    struct Turns *turns;   /* that the run sees, or NULL */
     struct Refine *refine; /* NULL: no program to compare with */
-    unsigned *exited; /* warps, by cluster and CTA */
+    unsigned *exited;      /* warps, by cluster and CTA */
     bool protocol_bad, races_bad;
 } AsyncRun;
 

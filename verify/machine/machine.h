@@ -42,19 +42,20 @@ typedef enum MachineEventKind {
     MEV_wake,    /* .. and goes on */
     MEV_role,    /* a warp enters a role: why is its name */
     MEV_exit,    /* a warp's kernel ends */
-    MEV_op,     /* lanes executed an op that has an origin: machine_eval */
-    MEV_launch, /* a kernel (op) begins on `length` clusters */
-    MEV_init,   /* an mbarrier was initialised: cta, offset, length: count */
-    MEV_arrive, /* one arrival on an mbarrier: cta, offset, phase; effect: of
+    MEV_come,    /* lanes come to an op: machine_eval */
+    MEV_op,      /* lanes executed an op that has an origin: machine_eval */
+    MEV_launch,  /* a kernel (op) begins on `length` clusters */
+    MEV_init,    /* an mbarrier was initialised: cta, offset, length: count */
+    MEV_arrive,  /* one arrival on an mbarrier: cta, offset, phase; effect: of
                    the cp.async arrival that made it, or 0 */
-    MEV_expect, /* the phase waits for `length` more bytes */
+    MEV_expect,  /* the phase waits for `length` more bytes */
     MEV_deliver, /* a copy (effect) counted `length` bytes in the phase */
-    MEV_target, /* a copy (effect) was started that will write to `cta` and
+    MEV_target,  /* a copy (effect) was started that will write to `cta` and
                    count `length` bytes on the mbarrier at offset */
-    MEV_pass,   /* lanes go on after a wait: they saw this phase complete */
-    MEV_meet,   /* a warp comes to named barrier `offset` for `length` threads,
+    MEV_pass,    /* lanes go on after a wait: they saw this phase complete */
+    MEV_meet,    /* a warp comes to named barrier `offset` for `length` threads,
                    in generation `phase` */
-    MEV_step,   /* a warp is past an op that synchronises: op, lanes; of a
+    MEV_step,    /* a warp is past an op that synchronises: op, lanes; of a
                    named or the cluster barrier: offset, phase */
     MEV_KINDS
 } MachineEventKind;
@@ -77,10 +78,10 @@ typedef struct MachineEvent {
     int64_t phase;
     int64_t turn; /* arrive, expect, target, pass: the phase that the ring
                      means; MACHINE_NO_TURN without one */
-    int64_t bar; /* write by a load: offset of the mbarrier that counts it */
+    int64_t bar;  /* write by a load: offset of the mbarrier that counts it */
     uint64_t effect;
-    const char *why;  /* role: its name */
-    void *warp;       /* op: for machine_eval */
+    const char *why; /* role: its name */
+    void *warp;      /* come, op: for machine_eval */
 } MachineEvent;
 
 typedef struct MachineObserver MachineObserver;
@@ -100,7 +101,8 @@ typedef struct MachineOptions {
     MachineObserver *const *observers;
 } MachineOptions;
 
-/* The value of e in a lane of an MEV_op's warp; false where it has none. */
+/* The value of e in a lane of an MEV_op's or MEV_come's warp; false where it has
+ * none. */
 bool machine_eval(const MachineEvent *ev, const Affine *e, unsigned lane,
                   int64_t *out);
 

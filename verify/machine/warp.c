@@ -464,9 +464,11 @@ bool machine_eval(const MachineEvent *ev, const Affine *e, unsigned lane,
     return warp_index(ev->warp, ev->op, e, lane, out);
 }
 
-static void emit_op(Warp *w, const Op *op, uint32_t mask)
+static void emit_op(Warp *w, MachineEventKind kind, const Op *op, uint32_t mask)
 {
-    MachineEvent e = { .kind = MEV_op,
+    if (!(w->machine->wants >> kind & 1))
+        return;
+    MachineEvent e = { .kind = kind,
                        .op = op,
                        .warp = w,
                        .agent = warp_agent(w, AGENT_warp, mask) };
@@ -487,6 +489,7 @@ bool warp_run(Warp *w, unsigned long budget)
         f->at = op->next;
         unsigned depth = w->depth;
         uint32_t mask = f->mask;
+        emit_op(w, MEV_come, op, mask);
         Step s = exec(w, op, mask);
         if (s == STEP_failed || w->machine->failed)
             return false;
@@ -502,8 +505,8 @@ bool warp_run(Warp *w, unsigned long budget)
         }
         if (s == STEP_next && op_has(op, OPT_SYNC))
             emit_step(w, op, mask);
-        if (s == STEP_next && op->origin.sid && w->machine->wants >> MEV_op & 1)
-            emit_op(w, op, mask);
+        if (s == STEP_next && op->origin.sid)
+            emit_op(w, MEV_op, op, mask);
         if (is_visible(op) && --budget == 0)
             return true;
     }

@@ -1,0 +1,532 @@
+/* Turns are listed by a walk, each behind the op at which it can be evaluated.
+ * What was seen lies in memory that is shared with the process beside this one,
+ * which has entries of its own. */
+#include "verify/async/turns_impl.h"
+
+#include "verify/async/aside.h"
+#include "verify/async/program.h"
+
+#include <string.h>
+
+/* ---- launches ------------------------------------------------------------ */
+
+typedef struct LaunchSearch {
+    const char *kernel;
+    const Op *found;
+} LaunchSearch;
+
+static bool find_launch(Op *op, void *user)
+{
+    LaunchSearch *s = user;
+    if (op->code == OP_host_launch && !s->found &&
+        !strcmp(op_attr_str(op, "kernel", ""), s->kernel))
+        s->found = op;
+    return true;
+}
+
+const Op *turns_launch(const Turns *t, const Op *op)
+{
+    const Op *k = op_enclosing((Op *)op, OP_async_kernel);
+    LaunchSearch s = { k ? op_attr_str(k, "name", "") : "", NULL };
+    if (k)
+        op_walk((Op *)t->host, find_launch, &s);
+    return s.found;
+}
+
+/* ---- conditions ---------------------------------------------------------- */
+
+static bool is_in(const Cond *part, const Cond *c)
+{
+    return c && (c == part || is_in(part, c->lhs) || is_in(part, c->rhs));
+}
+
+const Cond *turn_operand(const Cond *c, const Cond *part, const Cond **other,
+                         bool *want)
+{
+    *other = NULL;
+    if (c == part || (c->kind != COND_and && c->kind != COND_or))
+        return c == part ? NULL : c->lhs;
+    bool left = is_in(part, c->lhs);
+    *other = left ? c->rhs : c->lhs;
+    *want = c->kind == COND_and;
+    return left ? c->lhs : c->rhs;
+}
+
+/* ---- the list ------------------------------------------------------------ */
+
+typedef struct Collect {
+    Turns *t;
+    Module *m;
+    VarId lane; /* 0: of no kernel */
+} Collect;
+
+static TurnPlace *place_of(Turns *t, const Op *op)
+{
+    bool fresh;
+    uint32_t *at =
+        key_table_at(t->arena, t->by_op, (uint64_t)(uintptr_t)op, &fresh);
+    if (fresh) {
+        VEC_PUSH(t->arena, &t->places, (TurnPlace){ 0 });
+        *at = (uint32_t)t->places.len - 1;
+    }
+    return &t->places.data[*at];
+}
+
+static bool is_known(const TurnPlace *p, const TextTurn *x)
+{
+    for (unsigned i = 0; i < p->n; i++)
+        if (p->turns[i]->kind == x->kind && p->turns[i]->e == x->e &&
+            p->turns[i]->divisor == x->divisor &&
+            p->turns[i]->whole == x->whole)
+            return true;
+    return false;
+}
+
+typedef struct VarUse {
+    const Collect *c;
+    const Op *op;
+    bool by_lane;
+} VarUse;
+
+static void uses_lane(VarId v, void *user);
+
+/* Do the bounds of a loop around op whose variable is v differ by lane? */
+static bool loop_by_lane(const Collect *c, const Op *op, VarId v)
+{
+    for (const Op *o = op_parent(op); o; o = op_parent(o)) {
+        if (o->code != OP_ctl_for || o->blocks[0]->args[0].var != v)
+            continue;
+        VarUse u = { c, o, false };
+        affine_walk_vars(o->operands[0].u.index, uses_lane, &u);
+        affine_walk_vars(o->operands[1].u.index, uses_lane, &u);
+        return u.by_lane;
+    }
+    return false;
+}
+
+static void uses_lane(VarId v, void *user)
+{
+    VarUse *u = user;
+    u->by_lane = u->by_lane || v == u->c->lane || loop_by_lane(u->c, u->op, v);
+}
+
+static bool is_constant(Collect *c, const TextTurn *x)
+{
+    int64_t lo, hi;
+    if (x->kind == TURN_block || !affine_min(c->m->exprs, x->e, &lo) ||
+        !affine_max(c->m->exprs, x->e, &hi))
+        return false;
+    if (x->kind == TURN_ge0)
+        return lo >= 0 || hi < 0;
+    if (x->kind == TURN_eq0)
+        return lo > 0 || hi < 0 || (lo == 0 && hi == 0);
+    return int_floordiv(lo, x->divisor) == int_floordiv(hi, x->divisor);
+}
+
+static void add(Collect *c, TextTurn x)
+{
+    Turns *t = c->t;
+    if (is_constant(c, &x))
+        return;
+    TurnPlace *p = place_of(t, x.op);
+    if (is_known(p, &x))
+        return;
+    if (x.e && c->lane) {
+        VarUse u = { c, x.op, false };
+        affine_walk_vars(x.e, uses_lane, &u);
+        x.by_lane = u.by_lane;
+    }
+    x.m = c->m;
+    x.at = (unsigned)t->all.len;
+    TextTurn *own = arena_memdup(t->arena, &x, sizeof x);
+    VEC_PUSH(t->arena, &t->all, own);
+    TextTurn **turns = ARENA_ARRAY(t->arena, TextTurn *, p->n + 1);
+    if (p->n)
+        memcpy(turns, p->turns, p->n * sizeof *turns);
+    turns[p->n++] = own;
+    p->turns = turns;
+    p->left = p->n;
+}
+
+static void add_comparisons(Collect *c, const Op *at, const Cond *whole,
+                            const Cond *cond)
+{
+    if (!cond || cond->kind == COND_true || cond->kind == COND_false)
+        return;
+    if (cond->kind == COND_ge0 || cond->kind == COND_eq0) {
+        add(c, (TextTurn){ .kind = cond->kind == COND_ge0 ? TURN_ge0 : TURN_eq0,
+                           .op = at,
+                           .e = cond->expr,
+                           .whole = whole,
+                           .part = cond });
+        return;
+    }
+    add_comparisons(c, at, whole, cond->lhs);
+    add_comparisons(c, at, whole, cond->rhs);
+}
+
+static void add_quotients(Collect *c, const Op *at, const Affine *e)
+{
+    for (uint32_t i = 0; e && i < e->n_terms; i++) {
+        const Atom *a = e->terms[i].atom;
+        if (a->kind == ATOM_floordiv || a->kind == ATOM_mod) {
+            add(c, (TextTurn){ .kind = TURN_quotient,
+                               .op = at,
+                               .e = a->arg,
+                               .divisor = a->divisor });
+            add_quotients(c, at, a->arg);
+        }
+        add_quotients(c, at, a->lhs);
+        add_quotients(c, at, a->rhs);
+    }
+}
+
+static void add_operands(Collect *c, const Op *at, const Op *op)
+{
+    for (unsigned i = 0; i < op->n_operands; i++) {
+        const Operand *o = &op->operands[i];
+        if (o->kind == OPND_cond)
+            add_comparisons(c, at, o->u.cond, o->u.cond);
+        else if (o->kind == OPND_index)
+            add_quotients(c, at, o->u.index);
+        else if (o->kind == OPND_access)
+            for (unsigned d = 0; d < o->u.access->rank; d++)
+                add_quotients(c, at, o->u.access->dims[d].lo);
+    }
+}
+
+static bool collect_kernel(Op *op, void *user)
+{
+    Collect *c = user;
+    if (op->code == OP_async_kernel)
+        return true;
+    if (op == op->parent->first && op->parent->parent->code != OP_async_kernel)
+        add(c, (TextTurn){ .kind = TURN_block, .op = op });
+    add_operands(c, op, op);
+    return true;
+}
+
+static bool collect_launch(Op *op, void *user)
+{
+    Collect *c = user;
+    Op *k = op->code == OP_host_launch
+                ? module_symbol(c->m, op_attr_str(op, "kernel", ""))
+                : NULL;
+    if (!k || k->code != OP_async_kernel || turns_launch(c->t, k) != op)
+        return true;
+    const Block *b = k->blocks[0];
+    c->lane = b->n_args ? b->args[b->n_args - 1].var : 0;
+    op_walk(k, collect_kernel, c);
+    return true;
+}
+
+/* Statements alone are watched; other ops are seen at the next one. */
+static bool collect_program(Op *op, void *user)
+{
+    Collect *c = user;
+    const Op *at = op;
+    while (at && !at->sid)
+        at = at->next;
+    if (at && op_enclosing(op, OP_par_device))
+        add_operands(c, at, op);
+    return true;
+}
+
+Turns *turns_new(Arena *arena, Module *m, const Op *host, Module *of,
+                 const Op *proc)
+{
+    Turns *t = ARENA_NEW(arena, Turns);
+    *t = (Turns){ .arena = arena, .m = m, .host = host };
+    t->by_op = ARENA_NEW(arena, KeyTable);
+    Collect c = { .t = t, .m = m };
+    op_walk((Op *)host, collect_launch, &c);
+    c = (Collect){ .t = t, .m = of };
+    if (proc)
+        op_walk((Op *)proc, collect_program, &c);
+    t->n_shared = 2 * (t->all.len + 1) * sizeof(Seen);
+    t->seen[0] = aside_share(t->n_shared);
+    t->seen[1] = t->seen[0] ? t->seen[0] + t->all.len + 1 : NULL;
+    return t->seen[0] ? t : NULL;
+}
+
+void turns_free(Turns *t)
+{
+    if (t)
+        aside_unshare(t->seen[0], t->n_shared);
+}
+
+void turns_aside(Turns *t)
+{
+    t->side = 1;
+}
+
+/* ---- seeing -------------------------------------------------------------- */
+
+static bool seen_together(const Turns *t, const TextTurn *x, int64_t *lo,
+                          int64_t *hi)
+{
+    bool any = false;
+    for (unsigned k = 0; k < 2; k++) {
+        const Seen *s = &t->seen[k][x->at];
+        if (!s->any)
+            continue;
+        *lo = any && *lo < s->lo ? *lo : s->lo;
+        *hi = any && *hi > s->hi ? *hi : s->hi;
+        any = true;
+    }
+    return any;
+}
+
+bool turn_side(const Turns *t, const TextTurn *x, int64_t *value)
+{
+    int64_t hi;
+    return seen_together(t, x, value, &hi);
+}
+
+bool turn_seen(const Turns *t, const TextTurn *x)
+{
+    int64_t lo, hi;
+    return seen_together(t, x, &lo, &hi) && (x->kind == TURN_block || lo != hi);
+}
+
+static void note(Seen *s, int64_t v)
+{
+    s->lo = s->any && s->lo < v ? s->lo : v;
+    s->hi = s->any && s->hi > v ? s->hi : v;
+    s->any = true;
+}
+
+typedef struct LaneValue {
+    TurnValue *value;
+    void *user;
+    unsigned lane;
+} LaneValue;
+
+static bool value_of(const TextTurn *x, const LaneValue *at, int64_t *out)
+{
+    if (x->kind == TURN_block) {
+        *out = 0;
+        return true;
+    }
+    if (!at->value(at->user, x->e, at->lane, out))
+        return false;
+    *out = x->kind == TURN_ge0   ? *out >= 0
+           : x->kind == TURN_eq0 ? *out == 0
+                                 : int_floordiv(*out, x->divisor);
+    return true;
+}
+
+static bool holds(const LaneValue *at, const Cond *c)
+{
+    int64_t v;
+    switch (c->kind) {
+    case COND_and:
+        return holds(at, c->lhs) && holds(at, c->rhs);
+    case COND_or:
+        return holds(at, c->lhs) || holds(at, c->rhs);
+    case COND_not:
+        return !holds(at, c->lhs);
+    case COND_ge0:
+    case COND_eq0:
+        return at->value(at->user, c->expr, at->lane, &v) &&
+               (c->kind == COND_ge0 ? v >= 0 : v == 0);
+    default:
+        return c->kind == COND_true;
+    }
+}
+
+/* Would the condition be another one if the comparison were? */
+static bool decides(const TextTurn *x, const LaneValue *at)
+{
+    const Cond *other;
+    bool want = true;
+    for (const Cond *c = x->whole; c;) {
+        c = turn_operand(c, x->part, &other, &want);
+        if (other && holds(at, other) != want)
+            return false;
+    }
+    return true;
+}
+
+/* Answers whether this process has seen it. */
+static bool see(Turns *t, const TextTurn *x, uint32_t lanes, TurnValue *value,
+                void *user)
+{
+    Seen *s = &t->seen[t->side][x->at];
+    for (; lanes; lanes &= lanes - 1) {
+        int64_t v;
+        LaneValue at = { value, user, (unsigned)__builtin_ctz(lanes) };
+        if (decides(x, &at) && value_of(x, &at, &v))
+            note(s, v);
+        if (!x->by_lane || s->lo != s->hi)
+            break;
+    }
+    return s->any && (x->kind == TURN_block || s->lo != s->hi);
+}
+
+bool turns_at(Turns *t, const Op *op)
+{
+    return place_of(t, op)->left > 0;
+}
+
+void turns_see(Turns *t, const Op *op, uint32_t lanes, TurnValue *value,
+               void *user)
+{
+    TurnPlace *p = place_of(t, op);
+    for (unsigned i = 0; i < p->left;) {
+        TextTurn *x = p->turns[i];
+        if (see(t, x, lanes, value, user)) {
+            p->turns[i] = p->turns[--p->left];
+            p->turns[p->left] = x;
+        } else {
+            i++;
+        }
+    }
+}
+
+/* ---- what is left -------------------------------------------------------- */
+
+bool turn_is_lowered(const Turns *t, const TextTurn *x)
+{
+    return x->m == t->m && op_enclosing((Op *)x->op, OP_async_kernel);
+}
+
+/* Control variables of the host that a launch hands on as they are. */
+typedef struct HandedOn {
+    unsigned n;
+    VarId *from;
+    const Affine **to;
+    bool all; /* none was met that is not among them */
+} HandedOn;
+
+static void note_handed_on(VarId v, void *user)
+{
+    HandedOn *h = user;
+    bool found = false;
+    for (unsigned i = 0; i < h->n; i++)
+        found = found || h->from[i] == v;
+    h->all = h->all && found;
+}
+
+/* What the host has checked, of the kernel's parameters. */
+static void assume_checks(Facts *f, const Turns *t, const Op *launch,
+                          const Block *kernel)
+{
+    HandedOn h = { .from = ARENA_ARRAY(f->arena, VarId, launch->n_operands + 1),
+                   .to = ARENA_ARRAY(f->arena, const Affine *,
+                                     launch->n_operands + 1) };
+    for (unsigned i = 0; i < launch->n_operands && i < kernel->n_args; i++)
+        if (launch->operands[i].kind == OPND_index && !kernel->args[i].value &&
+            affine_is_var(launch->operands[i].u.index, &h.from[h.n]))
+            h.to[h.n++] = affine_var(f->exprs, kernel->args[i].var);
+    Subst s = { .n = h.n, .var = h.from, .to = h.to };
+    for (const Op *op = t->host->blocks[0]->first; op; op = op->next) {
+        h.all = true;
+        if (op->code != OP_host_check)
+            continue;
+        const Cond *c = op->operands[0].u.cond;
+        cond_walk_vars(c, note_handed_on, &h);
+        if (h.all)
+            facts_assume(f, cond_subst(f->exprs, c, &s));
+    }
+}
+
+static const Cond *seen_side(const TextTurn *x, ExprCtx *exprs, int64_t v)
+{
+    const Affine *zero = affine_const(exprs, 0);
+    CmpOp op = x->kind == TURN_ge0 ? v ? CMP_ge : CMP_lt : v ? CMP_eq : CMP_ne;
+    if (x->kind == TURN_quotient)
+        return cond_cmp(exprs, CMP_eq, affine_floordiv(exprs, x->e, x->divisor),
+                        affine_const(exprs, v));
+    return cond_cmp(exprs, op, x->e, zero);
+}
+
+/* Where the comparison decides. */
+static void assume_decides(Facts *f, const TextTurn *x)
+{
+    const Cond *other;
+    bool want = true;
+    for (const Cond *c = x->whole; c;) {
+        c = turn_operand(c, x->part, &other, &want);
+        if (other)
+            facts_assume(f, want ? other : cond_not(f->exprs, other));
+    }
+}
+
+/* Is it for all that is known that the turn has another side? */
+static bool may_turn(const Turns *t, const TextTurn *x, Prover *prover)
+{
+    int64_t v;
+    bool any = turn_side(t, x, &v);
+    Arena *arena = arena_new();
+    Facts *f = prove_facts_at(arena, x->m, (Op *)x->op);
+    const Op *launch = turns_launch(t, x->op);
+    if (launch)
+        assume_checks(f, t, launch,
+                      op_enclosing((Op *)x->op, OP_async_kernel)->blocks[0]);
+    assume_decides(f, x);
+    Proof p = any ? prove_implied(prover, f, seen_side(x, f->exprs, v))
+                  : prove_satisfiable(prover, f, cond_bool(f->exprs, true));
+    bool fixed = p.answer == (any ? PROVE_yes : PROVE_no);
+    arena_free(arena);
+    return !fixed;
+}
+
+/* Was the block around it never entered, which is to be told instead? */
+static bool within_unseen(Turns *t, const TextTurn *x)
+{
+    if (x->kind == TURN_block || !turn_is_lowered(t, x))
+        return false;
+    const TurnPlace *p = place_of(t, x->op->parent->first);
+    for (unsigned i = 0; i < p->n; i++)
+        if (p->turns[i]->kind == TURN_block)
+            return !turn_seen(t, p->turns[i]);
+    return false;
+}
+
+TextTurn *turns_next(Turns *t, Prover *prover)
+{
+    for (size_t i = 0; i < t->all.len; i++) {
+        TextTurn *x = t->all.data[i];
+        if (x->hopeless || turn_seen(t, x) || within_unseen(t, x))
+            continue;
+        if (may_turn(t, x, prover))
+            return x;
+        note(&t->seen[0][x->at], INT64_MIN);
+        note(&t->seen[0][x->at], INT64_MAX);
+    }
+    return NULL;
+}
+
+const TextTurn *turns_hopeless(const Turns *t)
+{
+    for (size_t i = 0; i < t->all.len; i++)
+        if (t->all.data[i]->hopeless && !turn_seen(t, t->all.data[i]))
+            return t->all.data[i];
+    return NULL;
+}
+
+void turn_print(StrBuf *out, const Turns *t, const TextTurn *x)
+{
+    int64_t v = 0;
+    ExprCtx *exprs = x->m->exprs;
+    bool any = turn_side(t, x, &v);
+    if (x->kind == TURN_block) {
+        strbuf_add(out, "this is never executed");
+    } else if (!any && x->part) {
+        cond_print(out, exprs, x->part, NULL, 0);
+        strbuf_add(out, " never decides");
+    } else if (!any) {
+        strbuf_add(out, "this is never executed");
+    } else if (x->kind == TURN_quotient) {
+        strbuf_add(out, "(");
+        affine_print(out, exprs, x->e, NULL, 0);
+        strbuf_addf(out, ") floordiv %lld is always %lld",
+                    (long long)x->divisor, (long long)v);
+    } else {
+        cond_print(out, exprs, seen_side(x, exprs, v), NULL, 0);
+        strbuf_add(out, " always holds");
+    }
+    strbuf_addf(out, " (%s:%u)", ctx_source_name(t->m->ctx, x->op->loc.file),
+                x->op->loc.line);
+}

@@ -1,0 +1,77 @@
+/* What the runs have seen of the places where a text changes its mind.
+ *
+ * check-async runs at a few sizes. What it says stands for others only where a
+ * text does nothing there that no run has shown: a branch that is entered from
+ * k = 100 on, a loop that begins at 1000, a quotient that is 0 up to then. Such
+ * a place is a turn; it has been seen when the runs took it both ways:
+ *
+ *   a block         entered
+ *   a comparison    true, and false, where it decides the condition that it is
+ *                   a part of
+ *   a quotient, and that behind a remainder, in an index: two values
+ *
+ * Turns are those of the lowered kernels and of the par program. A turn that
+ * was not seen may have no other side: turns_next asks a prover. What is left
+ * is looked for at other sizes (turns_reach), or makes the verdict unknown. */
+#ifndef EXO_VERIFY_ASYNC_TURNS_H
+#define EXO_VERIFY_ASYNC_TURNS_H
+
+#include "passes/prove.h"
+#include "verify/sizes.h"
+
+typedef enum TurnKind {
+    TURN_block,   /* op is the first of one */
+    TURN_ge0,     /* e >= 0 */
+    TURN_eq0,     /* e == 0 */
+    TURN_quotient /* e floordiv divisor */
+} TurnKind;
+
+typedef struct TextTurn {
+    TurnKind kind;
+    Module *m;
+    const Op *op;
+    const Affine *e;
+    int64_t divisor;
+    const Cond *whole, *part; /* the condition, and the comparison in it */
+    bool by_lane;             /* differs between lanes of a warp */
+    bool hopeless; /* not seen where it was looked for, or cannot be */
+    unsigned at;   /* in the list */
+} TextTurn;
+
+typedef struct Turns Turns;
+
+/* Turns of the kernels that host, a host.proc of m, launches, and of proc of
+ * module `of` (NULL: none). In the arena, but for what two processes share:
+ * turns_free. NULL: there is no memory to share. */
+Turns *turns_new(Arena *arena, Module *m, const Op *host, Module *of,
+                 const Op *proc);
+void turns_free(Turns *t);
+/* From now on this process is the second of two that see the same turns. */
+void turns_aside(Turns *t);
+
+/* The value of e in a lane where op stands; false: it has none. */
+typedef bool TurnValue(void *user, const Affine *e, unsigned lane,
+                       int64_t *out);
+/* Is there one to be seen at op? */
+bool turns_at(Turns *t, const Op *op);
+/* Lanes come to op, or have been there. */
+void turns_see(Turns *t, const Op *op, uint32_t lanes, TurnValue *value,
+               void *user);
+
+/* The first turn that was not seen, is not hopeless, and for all that the
+ * prover knows has another side; NULL: there is none. */
+TextTurn *turns_next(Turns *t, Prover *prover);
+/* Has it been seen by now? */
+bool turn_seen(const Turns *t, const TextTurn *turn);
+/* The first hopeless one, or NULL. */
+const TextTurn *turns_hopeless(const Turns *t);
+/* `%k < 100 is never false`, with the place. */
+void turn_print(StrBuf *out, const Turns *t, const TextTurn *turn);
+
+/* Sizes at which the turn may be seen, the cheapest found, within what a run
+ * may cost: one parameter of the n sets, or of the least sizes, moved up until
+ * intervals say that it may. False: none were found. In the arena. */
+bool turns_reach(const Turns *t, const TextTurn *turn, Arena *arena,
+                 const SizeSet *sets, unsigned n, SizeSet *out);
+
+#endif

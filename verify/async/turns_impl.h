@@ -1,0 +1,42 @@
+/* Shared by turns.c and turns_reach.c. */
+#ifndef EXO_VERIFY_ASYNC_TURNS_IMPL_H
+#define EXO_VERIFY_ASYNC_TURNS_IMPL_H
+
+#include "verify/async/turns.h"
+
+/* What was seen of one turn: the least and greatest value. */
+typedef struct Seen {
+    bool any;
+    int64_t lo, hi;
+} Seen;
+
+/* The turns of one op: those not yet seen first. */
+typedef struct TurnPlace {
+    unsigned n, left;
+    TextTurn **turns;
+} TurnPlace;
+
+struct Turns {
+    Arena *arena;
+    Module *m;
+    const Op *host;
+    VEC(TextTurn *) all;
+    VEC(TurnPlace) places;
+    struct KeyTable *by_op;
+    unsigned side;   /* which process this is */
+    Seen *seen[2];   /* by turn: what each process saw; shared */
+    size_t n_shared; /* bytes */
+};
+
+/* Where c is not part: the operand of c that part is in; the other one must be
+ * *want for part to decide c. NULL: c is part. */
+const Cond *turn_operand(const Cond *c, const Cond *part, const Cond **other,
+                         bool *want);
+/* The first launch of the kernel around op, or NULL. */
+const Op *turns_launch(const Turns *t, const Op *op);
+/* Is it of a kernel, not of the program? */
+bool turn_is_lowered(const Turns *t, const TextTurn *turn);
+/* Of one that was seen one way: the value there. False: not at all. */
+bool turn_side(const Turns *t, const TextTurn *turn, int64_t *value);
+
+#endif
