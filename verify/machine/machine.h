@@ -101,8 +101,8 @@ typedef struct MachineOptions {
     MachineObserver *const *observers;
 } MachineOptions;
 
-/* The value of e in a lane of an MEV_op's or MEV_come's warp; false where it has
- * none. */
+/* The value of e in a lane of an MEV_op's or MEV_come's warp; false where it
+ * has none. */
 bool machine_eval(const MachineEvent *ev, const Affine *e, unsigned lane,
                   int64_t *out);
 
