@@ -265,6 +265,8 @@ static const Row instr_rows[] = {
       "'src_layout' is missing" },
     { "cuda_tk_tile_copy", "dst=f16, src=f32, rows=16, cols=32",
       "dst=f16, src=f32, cols=32", "'rows' is missing" },
+    { "cuda_tk_tile_cols", "T=f32, rows=16, cols=32, col0=16",
+      "T=f32, rows=16, cols=32, col0=-16", "col0 is not negative" },
 #define TILE(f)                                                \
     {                                                          \
         "cuda_tk_" f, "T=f32, rows=16, cols=32, layout='row'", \
@@ -292,6 +294,9 @@ static const Row instr_rows[] = {
     BOTH("log2"),
     BOTH("abs"),
     BOTH("relu"),
+    BOTH("sigmoid"),
+    BOTH("silu"),
+    BOTH("gelu_tanh"),
     BOTH("add_reduce"),
     BOTH("add_reduce_scalar"),
     BINARY("max"),
