@@ -93,14 +93,8 @@ static bool can_be_lowered(ParCheck *c)
 {
     bool has_device = false;
     op_walk(c->proc, find_device, &has_device);
-    CtxMark mark = ctx_mark(c->ctx);
-    if (!has_device || lower_par_to_async_try(c->ctx, c->m, c->proc))
-        return true;
-    for (const Diag *d = ctx_diags_since(c->ctx, mark); d; d = d->next)
-        if (d->severity == SEV_error && strcmp(d->code, "wgmma-register"))
-            return false;
-    ctx_rollback(c->ctx, mark);
-    return true;
+    return !has_device ||
+           lower_par_to_async_try(c->ctx, c->m, c->proc, "wgmma-register");
 }
 
 CheckResult check_par(Ctx *ctx, Module *m, Op *proc)
@@ -120,8 +114,8 @@ CheckResult check_par(Ctx *ctx, Module *m, Op *proc)
     check_par_barriers(&c);
     check_par_syncs(&c);
     check_par_solitary(&c);
-    bool ok = c.ok && par_ok(c.pi) &&
-              derived_check(ctx, m, c.pi, proc) && can_be_lowered(&c);
+    bool ok = c.ok && par_ok(c.pi) && derived_check(ctx, m, c.pi, proc) &&
+              can_be_lowered(&c);
     return (CheckResult){ .check = "check-par",
                           .proc = op_attr_str(proc, "name", "_"),
                           .verdict = ok ? VERDICT_proved : VERDICT_refuted,

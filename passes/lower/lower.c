@@ -462,6 +462,7 @@ static bool lower_device(Lower *L, Op *proc, Op *device, unsigned k)
                     "this device function could not be analysed");
         return false;
     }
+    L->at = device;
     L->captures.len = 0;
     L->smem.objects.len = 0;
     L->groups.len = 0;
@@ -537,6 +538,7 @@ static void lower_proc(Lower *L, Op *proc)
             return;
         host_launch(L, d.found.data[i]);
     }
+    L->at = NULL;
     if (!L->failed)
         host_outline(L, proc);
 }
@@ -591,28 +593,19 @@ Lower *lower_layout(Ctx *ctx, Module *m, ParInfo *pi, Op *device, Arena *arena)
     return fits ? L : NULL;
 }
 
-static Op *same_op(const Module *m, const Op *op, Module *clone)
+bool lower_one_proc(Ctx *ctx, Module *m, Op *proc, const Op **at)
 {
-    Op *at = clone->body->first;
-    for (const Op *o = m->body->first; o != op; o = o->next)
-        at = at->next;
-    return at;
-}
-
-bool lower_par_to_async_try(Ctx *ctx, const Module *m, const Op *proc)
-{
-    Module *clone = module_clone(m);
-    Op *at = same_op(m, proc, clone);
-    Lower *L = lower_begin(ctx, clone, arena_new(), "");
+    Lower *L = lower_begin(ctx, m, arena_new(), "");
     CtxMark mark = ctx_mark(ctx);
-    L->pi = par_analyze(ctx, clone, at);
-    if (!par_ok(L->pi))
-        panic("lower_par_to_async_try: the analysis finds a fault");
+    L->pi = par_analyze(ctx, m, proc);
     ctx_rollback(ctx, mark);
-    lower_proc(L, at);
+    if (!par_ok(L->pi))
+        L->failed = true;
+    else
+        lower_proc(L, proc);
     bool ok = !L->failed;
+    *at = L->at;
     arena_free(L->scratch);
-    module_free(clone);
     return ok;
 }
 

@@ -21,9 +21,16 @@ struct Prover;
  * is then not to be used. */
 bool lower_par_to_async(Ctx *ctx, Module *m);
 
-/* Reports what lowering this procedure of m would report; m stays as it is.
- * False after an error. For check-par, once the analysis has found nothing. */
-bool lower_par_to_async_try(Ctx *ctx, const Module *m, const Op *proc);
+/* Reports all that lowering this procedure of m would refuse, one fault a
+ * statement and 20 at most, but none with the code `except`; m stays as it is.
+ * False after an error. For check-par, once the analysis has found nothing.
+ * faults.c. */
+bool lower_par_to_async_try(Ctx *ctx, const Module *m, const Op *proc,
+                            const char *except);
+/* Lowers one procedure of m, which is not to be used afterwards. False after an
+ * error; *at is then the op that could not be lowered, NULL where it is none
+ * of the procedure's. */
+bool lower_one_proc(Ctx *ctx, Module *m, Op *proc, const Op **at);
 
 /* A build for testing check-async can break one rule of the lowering by name;
  * in every other build nothing is broken. */
@@ -133,6 +140,7 @@ typedef struct Lower {
     VEC(RingCursor) cursors;
     VEC(const Affine *) iters; /* enclosing iterators, kernel's variables */
     Op *stmt;                  /* being lowered: origin of what is emitted */
+    const Op *at;              /* being lowered: the innermost op */
     unsigned commits;          /* wgmma groups committed so far */
 } Lower;
 

@@ -1,0 +1,122 @@
+/* All that lowering refuses in a procedure, for check-par.
+ *
+ * Lowering stops at its first fault, since what it would emit behind it makes
+ * no sense. So it is tried again without the op at fault and those that use its
+ * result, until it succeeds or finds nothing new. Each try works on a clone;
+ * ops of two clones correspond by their number in the procedure. */
+#include "passes/lower/lower.h"
+
+#include <string.h>
+
+enum { MOST_FAULTS = 20 };
+
+typedef struct Ops {
+    Arena *arena;
+    VEC(Op *) list;
+} Ops;
+
+static bool number_op(Op *op, void *user)
+{
+    Ops *ops = user;
+    VEC_PUSH(ops->arena, &ops->list, op);
+    return true;
+}
+
+static Op *same_proc(const Module *m, const Op *proc, const Module *clone)
+{
+    Op *at = clone->body->first;
+    for (const Op *o = m->body->first; o != proc; o = o->next)
+        at = at->next;
+    return at;
+}
+
+static bool uses(const Op *op, const Value *v)
+{
+    for (unsigned i = 0; i < op->n_operands; i++)
+        if ((op->operands[i].kind == OPND_value &&
+             op->operands[i].u.value == v) ||
+            (op->operands[i].kind == OPND_access &&
+             op->operands[i].u.access->base == v))
+            return true;
+    return false;
+}
+
+/* Takes ops->list[k] out, and what uses its results: such ops stand behind
+ * it. */
+static void take_out(const Ops *ops, size_t k)
+{
+    Op *op = ops->list.data[k];
+    if (!op->parent)
+        return;
+    op_detach(op);
+    for (unsigned i = 0; i < op->n_results; i++)
+        for (size_t n = k + 1; n < ops->list.len; n++)
+            if (uses(ops->list.data[n], op->results[i]))
+                take_out(ops, n);
+}
+
+/* One try on a clone of m. False after an error; *at is then the number of the
+ * op at fault, 0 where it is none that could be left out. */
+static bool try_once(Ctx *ctx, const Module *m, const Op *proc, Arena *arena,
+                     size_t *at)
+{
+    Module *clone = module_clone(m);
+    Op *work = same_proc(m, proc, clone);
+    Ops ops = { .arena = arena };
+    op_walk(work, number_op, &ops);
+    const Op *fault = NULL;
+    bool ok = lower_one_proc(ctx, clone, work, &fault);
+    *at = ops.list.len;
+    while (--*at > 0)
+        if (ops.list.data[*at] == fault)
+            break;
+    module_free(clone);
+    return ok;
+}
+
+static const Diag *first_error(const Ctx *ctx, CtxMark mark)
+{
+    const Diag *d = ctx_diags_since(ctx, mark);
+    while (d && d->severity != SEV_error)
+        d = d->next;
+    return d;
+}
+
+/* Was the same said before, since `all`? */
+static bool is_repeated(const Ctx *ctx, CtxMark all, const Diag *last)
+{
+    for (const Diag *d = ctx_diags_since(ctx, all); d != last; d = d->next)
+        if (d->loc.file == last->loc.file && d->loc.line == last->loc.line &&
+            d->loc.col == last->loc.col && !strcmp(d->message, last->message))
+            return true;
+    return false;
+}
+
+bool lower_par_to_async_try(Ctx *ctx, const Module *m, const Op *proc,
+                            const char *except)
+{
+    Arena *arena = arena_new();
+    CtxMark all = ctx_mark(ctx);
+    unsigned errors = ctx_error_count(ctx);
+    Module *rest = module_clone(m);
+    Op *left = same_proc(m, proc, rest);
+    for (unsigned n = 0; n < MOST_FAULTS; n++) {
+        CtxMark mark = ctx_mark(ctx);
+        size_t at;
+        if (try_once(ctx, rest, left, arena, &at))
+            break;
+        const Diag *d = first_error(ctx, mark);
+        if (!d && n == 0)
+            panic("lowering fails without a report");
+        if (d && (!strcmp(d->code, except) || is_repeated(ctx, all, d)))
+            ctx_rollback(ctx, mark);
+        if (!d || at == 0)
+            break;
+        Ops ops = { .arena = arena };
+        op_walk(left, number_op, &ops);
+        take_out(&ops, at);
+    }
+    module_free(rest);
+    arena_free(arena);
+    return ctx_error_count(ctx) == errors;
+}
