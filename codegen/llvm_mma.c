@@ -7,8 +7,10 @@
  *
  * A matrix descriptor (PTX ISA, "matrix descriptor format") is the address
  * without its last 4 bits, the byte distances between neighbouring groups, and
- * the swizzle. The part of the address that is known at compile time is added
- * to the constant half, so that a chain of steps shares one run-time part. */
+ * the swizzle. In a cluster the address is first freed of the CTA's rank, which
+ * would run into the distances. The part of the address that is known at
+ * compile time is added to the constant half, so that a chain of steps shares
+ * one run-time part. */
 #include "codegen/llvm_emit.h"
 #include "passes/wgmma_layout.h"
 
@@ -153,6 +155,8 @@ static LLVMValueRef descriptor(Emit *e, const Op *op, const WgmmaOperand *o)
     }
     uint64_t fixed = wgmma_descriptor(o, addr.constant);
     LLVMValueRef dyn = e->smem_base;
+    if (op_attr_int(e->kernel, "clusterDim", 1) > 1)
+        dyn = LLVMBuildAnd(e->b, dyn, emit_i32(e, WGMMA_ADDRESS_MASK), "");
     if (addr.dyn)
         dyn = LLVMBuildAdd(e->b, dyn, addr.dyn, "");
     dyn = LLVMBuildLShr(e->b, dyn, emit_i32(e, 4), "");

@@ -51,9 +51,12 @@ uint64_t wgmma_descriptor(const WgmmaOperand *o, int64_t address)
 }
 
 const BitTerm *wgmma_descriptor_bits(Arena *a, const WgmmaOperand *o,
-                                     int64_t address, const BitTerm *more)
+                                     int64_t address, const BitTerm *memory,
+                                     const BitTerm *more)
 {
-    const BitTerm *sixteenths = bits_with(a, BIT_shr, more, 4);
+    const BitTerm *own = bits_with(a, BIT_and, memory, WGMMA_ADDRESS_MASK);
+    const BitTerm *start = bits_make(a, BIT_add, own, more);
+    const BitTerm *sixteenths = bits_with(a, BIT_shr, start, 4);
     return bits_with(a, BIT_add, sixteenths, wgmma_descriptor(o, address));
 }
 

@@ -35,10 +35,15 @@ WgmmaFault wgmma_operand(Module *m, const Access *a, int64_t mn, int64_t k,
 /* Bits 0..13 address / 16, 16..29 leading / 16, 32..45 stride / 16, 62..63
  * swizzle: 1, 2, 3 for 128, 64, 32 bytes. */
 uint64_t wgmma_descriptor(const WgmmaOperand *o, int64_t address);
-/* The same with a part of the address that is known when the kernel runs: what
- * code generation adds. */
+/* The bits of a shared address that count: in a cluster those from CTA_ADDRESS
+ * on name the CTA, which in a descriptor would change the leading distance. */
+#define WGMMA_ADDRESS_MASK 0x3ffffu
+#define CTA_ADDRESS 24
+/* The same with parts that are known when the kernel runs, as code generation
+ * adds them: where the CTA's shared memory is, and a distance from there. */
 const BitTerm *wgmma_descriptor_bits(Arena *a, const WgmmaOperand *o,
-                                     int64_t address, const BitTerm *more);
+                                     int64_t address, const BitTerm *memory,
+                                     const BitTerm *more);
 
 /* Element (r, k) of a tile, in bytes from its start: r is split at 2^r_bits, k
  * at 8. */

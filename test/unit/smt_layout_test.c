@@ -131,21 +131,24 @@ Test(smt_layout, every_sub_tile_mn_major)
     close_bits(&b);
 }
 
-/* A start behind 256 KiB leaves the descriptor's field. */
+/* A start behind 256 KiB leaves the descriptor's field; the rank that stands in
+ * the addresses of a CTA of a cluster does not reach it. */
 Test(smt_layout, descriptor_field)
 {
     Bits b = open_bits();
     WgmmaOperand o = { .span = 128, .stride = 1024, .leading = 16 };
     for (int i = 0; i < 2; i++) {
-        BitVar vars[1] = { { "start", i ? 16385 : 16384 } };
-        uint64_t values[1] = { 0 };
+        BitVar vars[2] = { { "start", i ? 16385 : 16384 }, { "cta", 16 } };
+        uint64_t values[2] = { 0 };
         const BitTerm *steps = with(&b, BIT_mul, bits_var(b.a, 0), 16);
         const BitTerm *field =
             with(&b, BIT_and, with(&b, BIT_shr, steps, 4), 0x3fff);
-        BitQuery q = { .left = wgmma_descriptor_bits(b.a, &o, 0, steps),
+        const BitTerm *memory =
+            with(&b, BIT_mul, bits_var(b.a, 1), UINT64_C(1) << CTA_ADDRESS);
+        BitQuery q = { .left = wgmma_descriptor_bits(b.a, &o, 0, memory, steps),
                        .right =
                            with(&b, BIT_add, field, wgmma_descriptor(&o, 0)),
-                       .n_vars = 1,
+                       .n_vars = 2,
                        .vars = vars };
         cr_expect(prove_bits_equal(b.p, &q, values) ==
                   (i ? PROVE_no : PROVE_yes));

@@ -11,6 +11,7 @@
  * starts those residues will do. */
 #include "verify/async/layout.h"
 
+#include "ir/limits.h"
 #include "passes/wgmma_layout.h"
 #include "verify/async/budget.h"
 #include "verify/async/fault.h"
@@ -155,23 +156,26 @@ static TileBytes view_tile(const WgmmaOperand *o)
     return (TileBytes){ 6, outer, inner, 8 * middle, middle };
 }
 
-/* Does the sum that code generation makes stay in the descriptor's field? */
+/* Does the sum that code generation makes stay in the descriptor's field, in
+ * each CTA of a cluster, whose rank stands in its addresses? */
 static bool descriptor_holds(LayoutCheck *c, const WgmmaOperand *o,
                              const Start *s)
 {
     Arena *a = c->arena;
-    BitVar vars[1];
-    uint64_t values[1];
-    const BitTerm *steps = start_steps(c, s, 0);
+    BitVar vars[2] = { { "cta", CTAS_A_CLUSTER } };
+    uint64_t values[2];
+    const BitTerm *steps = start_steps(c, s, 1);
+    const BitTerm *memory =
+        bits_with(a, BIT_mul, bits_var(a, 0), UINT64_C(1) << CTA_ADDRESS);
     const BitTerm *start = bits_with(a, BIT_add, steps, (uint64_t)s->at);
     const BitTerm *field =
         bits_with(a, BIT_and, bits_with(a, BIT_shr, start, 4), 0x3fff);
     return equal_bits(
         c,
-        (BitQuery){ .left = wgmma_descriptor_bits(a, o, s->at, steps),
+        (BitQuery){ .left = wgmma_descriptor_bits(a, o, s->at, memory, steps),
                     .right =
                         bits_with(a, BIT_add, field, wgmma_descriptor(o, 0)),
-                    .n_vars = 1 },
+                    .n_vars = 2 },
         s, vars, values, false);
 }
 
