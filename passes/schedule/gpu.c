@@ -3,6 +3,7 @@
  * proved; whether it is right on a GPU is for check-par and sync-check. */
 #include "passes/schedule/ops.h"
 
+#include "ir/cache_hint.h"
 #include "ir/lib_entry.h"
 
 #include <stdlib.h>
@@ -266,6 +267,40 @@ bool sched_set_trailing_barrier_expr(Sched *s, const SchedArg *a)
     op_resize_operands(s->m, call, n + 1);
     call->operands[n] = opnd_access(bar);
     op_set_int(s->m, call, "trailing", 1);
+    return true;
+}
+
+/* The call's template arguments but cache_hint, with that for `hint` unless it
+ * is none. */
+static Param with_hint(Sched *s, const Op *call, const char *hint)
+{
+    const Param *old = op_attr_param(call, "targs");
+    unsigned n_old = old ? old->n : 0, n = 0;
+    Param *items = ARENA_ARRAY(s->arena, Param, n_old + 1);
+    for (unsigned i = 0; i < n_old; i++)
+        if (strcmp(old->items[i].name, "cache_hint") != 0)
+            items[n++] = old->items[i];
+    if (strcmp(hint, CACHE_HINT_NONE) != 0)
+        items[n++] = (Param){ .kind = PARAM_str,
+                              .name = ctx_intern(s->ctx, "cache_hint"),
+                              .s = ctx_intern(s->ctx, hint) };
+    return (Param){ .kind = PARAM_tuple, .n = n, .items = items };
+}
+
+bool sched_set_cache_hint(Sched *s, const SchedArg *a)
+{
+    Op *call = a[0].at.first;
+    const Instr *in = call->code == OP_par_instr ? op_instr(s->m, call) : NULL;
+    if (!in || !param_find(in->n_targs, in->targs, "cache_hint"))
+        return sched_fail(s, a[0].loc,
+                          "'%s' is no copy that takes a cache hint",
+                          sched_stmt_text(s, call));
+    Param targs = with_hint(s, call, a[1].s);
+    if (!instr_instance(s->m->lib, a[1].loc, op_attr_str(call, "callee", ""),
+                        targs.n, targs.items))
+        return false;
+    edit_replace(s->log, call);
+    op_set_param(s->m, call, "targs", &targs);
     return true;
 }
 

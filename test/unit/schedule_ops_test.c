@@ -17,6 +17,7 @@ static const char *const gpu[] = {
     "set_trailing_barrier_expr",
     "set_dim_size_annotation",
     "set_ring_guarded_by",
+    "set_cache_hint",
     "add_if",
     "unsafe_remove_if",
     "set_memory",
