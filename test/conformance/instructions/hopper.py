@@ -1,6 +1,8 @@
 """Hopper's instructions: tensor copies of 1 to 5 dimensions with each swizzle,
 wgmma with each pair of majors, types and widths, tile stores."""
 
+import re
+
 from cases import BYTES, Case, comma, spans
 
 BOX = [2, 3, 2, 4]
@@ -237,6 +239,36 @@ def mma_registers(b_major, ty, n):
     return Case(edits[0][1], (f"Sm90_tk_mma_rmem_{b_major}", ), text)
 
 
+def mma_in_cluster(a_major, b_major, types, n, out):
+    """Each of two CTAs computes the tile, and stores 64 rows of C."""
+    tile = mma(a_major, b_major, types, n, 128, out)
+    name = tile.name + "_in_cluster"
+    edits = [
+        (tile.name, name),
+        (f"C: {out}[64, {n}]", f"C: {out}[128, {n}]"),
+        (f"C[0:64, 0:{n}]", f"C[0:128, 0:{n}]"),
+        ("c_map[0:64, ", "c_map[64 * c:64 * c + 64, "),
+        ("blockDim=128", "clusterDim=2, blockDim=128"),
+    ]
+    text = tile.text
+    for old, new in edits:
+        if old not in text:
+            raise ValueError(f"{name}: no '{old}' to edit")
+        text = text.replace(old, new)
+    head, body = text.split("for t in cuda_tasks(0, 1):\n")
+    shared = re.findall(r" +[abc]_s: .*\n", body)
+    for line in shared:
+        body = body.replace(line, "")
+    body = re.sub(r"\b([abc]_s)\[", r"\1[c, ", body)
+    *lines, last = body.splitlines(True)
+    body = "".join("    " + line for line in lines) + last
+    shared = "".join(line.replace("[", "[2, ", 1) for line in shared)
+    return Case(name, tile.entries, head + f"""\
+for t in cuda_tasks(0, 1):
+{shared}            for c in cuda_threads(0, 2, unit=cuda_cta_in_cluster):
+{body}""")
+
+
 def cases():
     """Every case."""
     for rank in range(1, 6):
@@ -270,6 +302,9 @@ def cases():
         for d, ty in (("f32", "bf16"), ("f32", "f16"), ("f16", "f16")):
             for n in (64, 128, 192, 256):
                 yield mma(*majors, (d, ty, ty), n, 128, d)
+    for majors in (("row", "col"), ("row", "row"), ("col", "col"),
+                   ("col", "row")):
+        yield mma_in_cluster(*majors, ("f32", "bf16", "bf16"), 192, "f32")
     for b_major in ("col", "row"):
         for ty in ("bf16", "f16") + (() if b_major == "row" else
                                      ("f32", ) + eight):
