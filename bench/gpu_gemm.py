@@ -112,9 +112,10 @@ class Chooser:
         return self.library.choice(self.kind, *shape)
 
     def __call__(self, torch, a, b, c):
-        self.library.run(self.kind, (*c.shape, a.shape[1]), a.data_ptr(),
-                         a.stride(0), b.data_ptr(), b.stride(0), c.data_ptr(),
-                         c.stride(0), torch.cuda.current_stream().cuda_stream)
+        self.library.run(self.library.args(
+            self.kind, (*c.shape, a.shape[1]), a=a.data_ptr(),
+            b=b.data_ptr(), c=c.data_ptr(), lda=a.stride(0), ldb=b.stride(0),
+            ldc=c.stride(0), stream=torch.cuda.current_stream().cuda_stream))
 
 
 def choosers(folder, name, kinds):

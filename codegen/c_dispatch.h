@@ -1,21 +1,46 @@
-/* A function that chooses among the GEMMs of a C library by shape.
+/* Functions that choose among the GEMMs of a C library by what is asked for and
+ * by shape.
  *
- * A table, as kernels/gemm/tune.py writes it, says what each kernel costs on a
- * device. From it this prints a declaration and a definition that
- * c_print_library puts behind the kernels' own functions:
+ * A table, as kernels/gemm/tune.py writes it, says what each kernel computes and
+ * what it costs on a device. From it this prints declarations and definitions
+ * that c_print_library puts behind the kernels' own functions:
  *
  *     int exo_gemm(exo_gemm_type type, int64_t m, int64_t n, int64_t k,
  *                  const void *a, int64_t lda, const void *b, int64_t ldb,
  *                  void *c, int64_t ldc, void *stream);
+ *     int exo_gemm_ex(const exo_gemm_args *args);
  *
- * The product is C[m, n] = A[m, k] B[n, k]^T, rows lda, ldb and ldc elements
- * apart. A shape that was timed takes the kernel that was fastest; for others
- * the costs decide, between one kernel for all of C and two, where a second one
- * takes the rows or columns that would leave most of a wave of tiles idle. */
+ * The first gives C[m, n] = A[m, k] B[n, k]^T, rows lda, ldb and ldc elements
+ * apart; the second f(alpha * A B^T + beta * C + bias), of operands in either
+ * layout, for one product or a batch. What is asked for picks the entry of the
+ * table: exactly its type, layout, output, beta, bias and activation; an entry
+ * with alpha serves alpha 1 where there is none without, and a batch goes product
+ * by product where no entry takes batches. What no entry serves is refused with
+ * a message that says what there is. Within the entry a shape that was timed
+ * takes the kernel that was fastest; for others the costs decide, between one
+ * kernel for all of C and two, where a second one takes the rows or columns that
+ * would leave most of a wave of tiles idle. */
 #ifndef EXO_CODEGEN_C_DISPATCH_H
 #define EXO_CODEGEN_C_DISPATCH_H
 
 #include "ir/support.h"
+
+/* What a parameter of a kernel's procedure is. Tensors are windows of rank 2, or
+ * 3 in a batch, the first dimension being the product; the bias is a dense vector
+ * of C's element type. */
+typedef enum DispatchParam {
+    DISPATCH_batch, /* L: size */
+    DISPATCH_m,
+    DISPATCH_n,
+    DISPATCH_k,
+    DISPATCH_a,
+    DISPATCH_b,
+    DISPATCH_c,
+    DISPATCH_alpha,
+    DISPATCH_beta,
+    DISPATCH_bias,
+    DISPATCH_n_params
+} DispatchParam;
 
 /* Units: rows and columns of C that a CTA computes, CTAs of a cluster, columns
  * of K of a step. Microseconds, with megabytes (of A, B and C together) and the
@@ -25,7 +50,9 @@
  *   in several rounds         waves[0] + rounds * (waves[1] + [2] * steps)
  *                                      + waves[3] * megabytes */
 typedef struct DispatchKernel {
-    const char *name; /* the procedure: (M, N, K, A, B, C), windows of rank 2 */
+    const char *name; /* the procedure */
+    unsigned n_params;
+    const DispatchParam *params; /* of the procedure */
     int64_t rows, columns, cluster, step;
     double one_wave[4], waves[4];
 } DispatchKernel;
@@ -36,14 +63,30 @@ typedef struct DispatchShape {
     unsigned kernel;
 } DispatchShape;
 
-/* The kernels of one element type. */
+typedef enum DispatchActivation {
+    DISPATCH_none,
+    DISPATCH_relu,
+    DISPATCH_gelu, /* by tanh */
+    DISPATCH_silu,
+    DISPATCH_n_activations
+} DispatchActivation;
+
+/* The kernels of one element type, layout, output type and epilogue. */
 typedef struct DispatchEntry {
-    const char *type; /* "bf16": exo_gemm's EXO_GEMM_BF16 */
+    const char *type;     /* "bf16": exo_gemm's EXO_GEMM_BF16 */
+    bool a_mn, b_mn;      /* A is [K, M], B is [K, N] */
+    const char *output;   /* C's element type: f32, bf16 or f16 */
+    const char *epilogue; /* of the names, for messages; "" for none */
+    bool batched, alpha, beta, bias;
+    DispatchActivation activation;
     int64_t bytes_in, bytes_out;
     unsigned n_kernels, n_shapes;
     const DispatchKernel *kernels;
     const DispatchShape *shapes;
 } DispatchEntry;
+
+/* "relu" and the like; "" for none. */
+const char *dispatch_activation_name(DispatchActivation a);
 
 typedef struct Dispatch {
     const char *function; /* "exo_gemm"; prefix of its types and constants */

@@ -121,25 +121,92 @@ static DispatchShape read_shape(Table *t, const DispatchEntry *e,
     return out;
 }
 
-static DispatchEntry read_entry(Table *t, const json_t *object)
+/* A's letter, then B's: "tn" is K innermost in both. */
+static void read_layout(Table *t, const json_t *object, DispatchEntry *e)
+{
+    const char *s = text_of(t, object, "layout");
+    if (strlen(s) != 2 || !strchr("tn", s[0]) || !strchr("tn", s[1])) {
+        fault(t, "layout", "\"tn\", \"nn\", \"nt\" or \"tt\"");
+        return;
+    }
+    e->a_mn = s[0] == 'n';
+    e->b_mn = s[1] == 't';
+}
+
+/* A word of an epilogue, each of which comes once. */
+static bool read_word(const char *word, size_t n, DispatchEntry *e)
+{
+    static const char *const flags[] = { "alpha", "beta", "bias" };
+    bool *const to[] = { &e->alpha, &e->beta, &e->bias };
+    for (unsigned i = 0; i < 3; i++)
+        if (strlen(flags[i]) == n && !strncmp(flags[i], word, n)) {
+            bool fresh = !*to[i];
+            *to[i] = true;
+            return fresh;
+        }
+    for (unsigned i = 1; i < DISPATCH_n_activations; i++) {
+        const char *name = dispatch_activation_name((DispatchActivation)i);
+        if (strlen(name) == n && !strncmp(name, word, n)) {
+            bool fresh = !e->activation;
+            e->activation = (DispatchActivation)i;
+            return fresh;
+        }
+    }
+    return false;
+}
+
+/* "" or words with '_' between them; all but the empty one scale by alpha. */
+static void read_epilogue(Table *t, const json_t *object, DispatchEntry *e)
+{
+    e->epilogue = "";
+    if (!json_object_get(object, "epilogue"))
+        return;
+    e->epilogue = text_of(t, object, "epilogue");
+    bool ok = true;
+    for (const char *s = e->epilogue; ok && *s;) {
+        size_t n = strcspn(s, "_");
+        ok = read_word(s, n, e);
+        s += n + (s[n] == '_');
+        ok &= *s || s[-1] != '_';
+    }
+    if (!ok)
+        fault(t, "epilogue",
+              "words of alpha, beta, bias, relu, gelu and silu, "
+              "each once, with '_' between them");
+    e->alpha = *e->epilogue != '\0';
+}
+
+static void read_lists(Table *t, const json_t *object, DispatchEntry *e)
 {
     const json_t *kernels = json_object_get(object, "kernels");
     const json_t *shapes = json_object_get(object, "shapes");
-    DispatchEntry e = { .type = word_of(t, object, "type"),
-                        .n_kernels = (unsigned)json_array_size(kernels),
-                        .n_shapes = (unsigned)json_array_size(shapes) };
-    if (strcmp(text_of(t, object, "layout"), "tn") != 0)
-        fault(t, "layout", "\"tn\", A and B with K innermost");
-    if (!e.n_kernels)
+    e->n_kernels = (unsigned)json_array_size(kernels);
+    e->n_shapes = (unsigned)json_array_size(shapes);
+    if (!e->n_kernels)
         fault(t, "kernels", "a list of at least one kernel");
-    DispatchKernel *to = ARENA_ARRAY(t->arena, DispatchKernel, e.n_kernels + 1);
-    for (unsigned i = 0; i < e.n_kernels; i++)
+    DispatchKernel *to =
+        ARENA_ARRAY(t->arena, DispatchKernel, e->n_kernels + 1);
+    for (unsigned i = 0; i < e->n_kernels; i++)
         to[i] = read_kernel(t, json_array_get(kernels, i));
-    e.kernels = to;
-    DispatchShape *at = ARENA_ARRAY(t->arena, DispatchShape, e.n_shapes + 1);
-    for (unsigned i = 0; i < e.n_shapes; i++)
-        at[i] = read_shape(t, &e, json_array_get(shapes, i));
-    e.shapes = at;
+    e->kernels = to;
+    DispatchShape *at = ARENA_ARRAY(t->arena, DispatchShape, e->n_shapes + 1);
+    for (unsigned i = 0; i < e->n_shapes; i++)
+        at[i] = read_shape(t, e, json_array_get(shapes, i));
+    e->shapes = at;
+}
+
+static DispatchEntry read_entry(Table *t, const json_t *object)
+{
+    const json_t *batched = json_object_get(object, "batched");
+    DispatchEntry e = { .type = word_of(t, object, "type"),
+                        .batched = json_is_true(batched) };
+    if (batched && !json_is_boolean(batched))
+        fault(t, "batched", "true or false");
+    if (json_object_get(object, "output"))
+        e.output = text_of(t, object, "output");
+    read_layout(t, object, &e);
+    read_epilogue(t, object, &e);
+    read_lists(t, object, &e);
     return e;
 }
 
@@ -158,59 +225,175 @@ static void read_table(Table *t, const json_t *root)
         fault(t, "entries", "a list of at least one entry");
     DispatchEntry *to =
         ARENA_ARRAY(t->arena, DispatchEntry, t->d.n_entries + 1);
-    for (unsigned i = 0; i < t->d.n_entries && t->ok; i++) {
+    for (unsigned i = 0; i < t->d.n_entries && t->ok; i++)
         to[i] = read_entry(t, json_array_get(entries, i));
-        for (unsigned j = 0; j < i; j++)
-            if (!strcmp(to[j].type, to[i].type))
-                fault(t, "entries", "one entry for each type");
-    }
     t->d.entries = to;
 }
 
 /* ---- the module --------------------------------------------------------- */
 
-/* (M, N, K, A, B, C): sizes, then windows of rank 2. Sets the element sizes. */
-static bool fits(const Op *proc, DispatchEntry *e)
+/* Names of the parameters, and whether one is a control value. */
+static const struct {
+    const char *name;
+    bool is_size;
+} known_params[DISPATCH_n_params] = {
+    [DISPATCH_batch] = { "L", true },    [DISPATCH_m] = { "M", true },
+    [DISPATCH_n] = { "N", true },        [DISPATCH_k] = { "K", true },
+    [DISPATCH_a] = { "A", false },       [DISPATCH_b] = { "B", false },
+    [DISPATCH_c] = { "C", false },       [DISPATCH_alpha] = { "alpha", false },
+    [DISPATCH_beta] = { "beta", false }, [DISPATCH_bias] = { "bias", false },
+};
+
+/* The parameter that a block's argument is; DISPATCH_n_params for none. */
+static unsigned known_param(const Module *m, const BlockArg *arg)
+{
+    const char *name =
+        arg->value ? arg->value->name : var_get(m->exprs, arg->var)->name;
+    unsigned i = 0;
+    while (i < DISPATCH_n_params &&
+           (!name || strcmp(known_params[i].name, name) != 0 ||
+            known_params[i].is_size == (arg->value != NULL)))
+        i++;
+    return i;
+}
+
+/* Is the extent the parameter of that name? */
+static bool is_extent(const Module *m, const Affine *extent, const char *name)
+{
+    VarId v;
+    return affine_is_var(extent, &v) &&
+           !strcmp(var_get(m->exprs, v)->name, name);
+}
+
+/* [rows, columns] of the layout, in a batch [L, rows, columns]. */
+static bool tensor_fits(const Module *m, const DispatchEntry *e, unsigned param,
+                        const Value *v)
+{
+    const char *rows = param == DISPATCH_b ? "N" : "M";
+    const char *columns = param == DISPATCH_c ? "N" : "K";
+    bool mn = param == DISPATCH_a ? e->a_mn : param == DISPATCH_b && e->b_mn;
+    unsigned first = e->batched ? 1 : 0;
+    return v->type->kind == TK_window && v->type->rank == first + 2 &&
+           (!first || is_extent(m, v->shape[0], "L")) &&
+           is_extent(m, v->shape[first], mn ? columns : rows) &&
+           is_extent(m, v->shape[first + 1], mn ? rows : columns);
+}
+
+/* Is the parameter what the entry wants, C of elements c? */
+static bool value_fits(const Module *m, const DispatchEntry *e, unsigned param,
+                       const Value *v, ScalarType c)
+{
+    const Type *t = v->type;
+    if (param <= DISPATCH_c)
+        return tensor_fits(m, e, param, v);
+    if (param == DISPATCH_bias)
+        return t->kind == TK_tensor && t->rank == 1 && t->elem == c &&
+               is_extent(m, v->shape[0], "N");
+    return t->kind == TK_tensor && t->rank == 0 && t->elem == TY_f32 &&
+           t->mem && !strcmp(t->mem->name, "CudaGridConstant");
+}
+
+/* All the parameters that the entry needs, each once and no other. Sets the
+ * kernel's parameters and the entry's element sizes and output. */
+static bool fits(Table *t, const Module *m, const Op *proc, DispatchEntry *e,
+                 DispatchKernel *k)
 {
     const Block *b = proc->blocks[0];
-    if (b->n_args != 6)
-        return false;
-    for (unsigned i = 0; i < 6; i++) {
-        const Value *v = b->args[i].value;
-        if ((i < 3) != !v)
+    const bool wanted[DISPATCH_n_params] = { e->batched, true,   true, true,
+                                             true,       true,   true, e->alpha,
+                                             e->beta,    e->bias };
+    const BlockArg *at[DISPATCH_n_params] = { NULL };
+    DispatchParam *params = ARENA_ARRAY(t->arena, DispatchParam, b->n_args + 1);
+    unsigned missing = 0;
+    for (unsigned i = 0; i < b->n_args; i++) {
+        unsigned p = known_param(m, &b->args[i]);
+        if (p == DISPATCH_n_params || at[p] || !wanted[p])
             return false;
-        if (v && (v->type->kind != TK_window || v->type->rank != 2))
-            return false;
+        at[p] = &b->args[i];
+        params[i] = (DispatchParam)p;
     }
-    int64_t a = scalar_type_bytes(b->args[3].value->type->elem);
-    int64_t c = scalar_type_bytes(b->args[5].value->type->elem);
-    bool same = (!e->bytes_in || e->bytes_in == a) &&
-                (!e->bytes_out || e->bytes_out == c) &&
-                scalar_type_bytes(b->args[4].value->type->elem) == a;
-    e->bytes_in = a;
-    e->bytes_out = c;
+    for (unsigned p = 0; p < DISPATCH_n_params; p++)
+        missing += wanted[p] && !at[p];
+    if (missing)
+        return false;
+    ScalarType a = at[DISPATCH_a]->value->type->elem;
+    ScalarType c = at[DISPATCH_c]->value->type->elem;
+    for (unsigned p = DISPATCH_a; p < DISPATCH_n_params; p++)
+        if (at[p] && !value_fits(m, e, p, at[p]->value, c))
+            return false;
+    if (at[DISPATCH_b]->value->type->elem != a)
+        return false;
+    k->n_params = b->n_args;
+    k->params = params;
+    bool same = (!e->bytes_in || e->bytes_in == scalar_type_bytes(a)) &&
+                (!e->output || !strcmp(e->output, scalar_type_name(c)));
+    e->bytes_in = scalar_type_bytes(a);
+    e->bytes_out = scalar_type_bytes(c);
+    e->output = scalar_type_name(c);
     return same;
 }
 
-static void claim_kernels(Table *t, Module *m, DispatchEntry *e)
+/* [L, M, K] and the like. */
+static const char *shape_text(const Table *t, const DispatchEntry *e,
+                              const char *first, const char *second)
 {
-    for (unsigned i = 0; i < e->n_kernels; i++) {
-        Op *proc = module_symbol(m, e->kernels[i].name);
-        if (!proc || proc->code != OP_ctl_proc) {
-            diag_error(t->ctx, (Loc){ t->file, 1, 1 }, "dispatch",
-                       "no file of the table has a procedure '%s'",
-                       e->kernels[i].name);
-            t->ok = false;
-        } else if (!fits(proc, e)) {
-            diag_error(t->ctx, proc->loc, "dispatch",
-                       "a kernel of the table must have the parameters (M: "
-                       "size, N: size, K: size, A: [T][M, K], B: [T][N, K], "
-                       "C: [U][M, N]), the same T and U for all of type %s",
-                       e->type);
-            t->ok = false;
-        } else {
-            op_remove_attr(proc, "imported");
-        }
+    return arena_printf(t->arena, "[%s%s, %s]", e->batched ? "L, " : "", first,
+                        second);
+}
+
+static void report_unfit(Table *t, const DispatchEntry *e, const Op *proc)
+{
+    diag_error(
+        t->ctx, proc->loc, "dispatch",
+        "a kernel of type %s and epilogue '%s' must have the parameters "
+        "(%sM: size, N: size, K: size, A: [T]%s, B: [T]%s, C: [U]%s%s%s%s), "
+        "alpha and beta in CudaGridConstant, the same T and U for all of "
+        "its entry, U the entry's output",
+        e->type, e->epilogue, e->batched ? "L: size, " : "",
+        e->a_mn ? shape_text(t, e, "K", "M") : shape_text(t, e, "M", "K"),
+        e->b_mn ? shape_text(t, e, "K", "N") : shape_text(t, e, "N", "K"),
+        shape_text(t, e, "M", "N"), e->alpha ? ", alpha: f32" : "",
+        e->beta ? ", beta: f32" : "", e->bias ? ", bias: U[N]" : "");
+}
+
+static void claim_kernel(Table *t, Module *m, DispatchEntry *e,
+                         DispatchKernel *k)
+{
+    Op *proc = module_symbol(m, k->name);
+    if (!proc || proc->code != OP_ctl_proc) {
+        diag_error(t->ctx, (Loc){ t->file, 1, 1 }, "dispatch",
+                   "no file of the table has a procedure '%s'", k->name);
+        t->ok = false;
+    } else if (!fits(t, m, proc, e, k)) {
+        report_unfit(t, e, proc);
+        t->ok = false;
+    } else {
+        op_remove_attr(proc, "imported");
+    }
+}
+
+static bool is_same_entry(const DispatchEntry *a, const DispatchEntry *b)
+{
+    return !strcmp(a->type, b->type) && a->a_mn == b->a_mn &&
+           a->b_mn == b->b_mn && !strcmp(a->output, b->output) &&
+           a->batched == b->batched && a->alpha == b->alpha &&
+           a->beta == b->beta && a->bias == b->bias &&
+           a->activation == b->activation;
+}
+
+/* Finds every kernel's procedure, which is no longer imported then. */
+static void claim_kernels(Table *t, Module *m)
+{
+    DispatchEntry *entries = (DispatchEntry *)t->d.entries;
+    for (unsigned i = 0; i < t->d.n_entries; i++) {
+        DispatchEntry *e = &entries[i];
+        for (unsigned k = 0; k < e->n_kernels; k++)
+            claim_kernel(t, m, e, (DispatchKernel *)&e->kernels[k]);
+        for (unsigned j = 0; t->ok && j < i; j++)
+            if (is_same_entry(&entries[j], e))
+                fault(t, "entries",
+                      "one entry for each type, layout, output, "
+                      "epilogue, and batched or not");
     }
 }
 
@@ -227,8 +410,7 @@ static Module *read_kernels(Table *t, const Options *o)
     Module *m = lib ? input_module(t->ctx, o, file, true, lib) : NULL;
     if (!m)
         return NULL;
-    for (unsigned i = 0; i < t->d.n_entries; i++)
-        claim_kernels(t, m, (DispatchEntry *)&t->d.entries[i]);
+    claim_kernels(t, m);
     if (t->ok)
         return m;
     module_free(m);

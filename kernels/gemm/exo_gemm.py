@@ -2,16 +2,21 @@
 
     lib = ExoGemm("exo_gemm.so")          # cc -shared of exo_gemm.c
     lib.gemm(a, b, c)                     # c[m, n] = a[m, k] @ b[n, k].T
+    lib.gemm(a, b, c, alpha=0.5, beta=1.0, bias=v, activation="gelu")
     lib.choice("bf16", 4096, 4096, 4096)  # the kernels that would run
 
-PyTorch, CuPy and JAX arrays work; nothing but ctypes is imported. Rows may
-stand apart, their elements not. `stream` is a CUstream as an integer.
+PyTorch, CuPy and JAX arrays work; nothing but ctypes is imported. a and b may be
+transposed views (either of the two dimensions may be the one whose elements are
+adjacent), rows may stand apart, arrays of three dimensions are batches. The
+element type of c says what is written. `stream` is a CUstream as an integer.
 """
 import ctypes
 
 # Element types by DLPack's (code, bits): kDLFloat 2, kDLBfloat 4, fp8 from 1.1.
 _TYPES = {(4, 16): "bf16", (2, 16): "f16", (2, 32): "tf32",
           (10, 8): "e4m3", (12, 8): "e5m2"}
+_OUTPUTS = {None: 0, "tf32": 1, "f32": 1, "bf16": 2, "f16": 3}
+_ACTIVATIONS = {None: 0, "relu": 1, "gelu": 2, "silu": 3}
 _CUDA = 2
 
 
@@ -25,10 +30,26 @@ class _DLTensor(ctypes.Structure):
                 ("byte_offset", ctypes.c_uint64)]
 
 
-class Matrix:
-    """Address, shape, row stride and element type of a matrix on a GPU."""
+class Args(ctypes.Structure):
+    """exo_gemm_args of the header."""
+    _fields_ = [(name, ctypes.c_int) for name in
+                ("type", "output", "activation", "a_mn_major", "b_mn_major")
+                ] + [(name, ctypes.c_int64) for name in
+                     ("m", "n", "k", "batch")
+                     ] + [(name, ctypes.c_void_p) for name in ("a", "b", "c")
+                          ] + [(name, ctypes.c_int64) for name in
+                               ("lda", "ldb", "ldc", "a_batch", "b_batch",
+                                "c_batch")
+                               ] + [("alpha", ctypes.c_float),
+                                    ("beta", ctypes.c_float),
+                                    ("bias", ctypes.c_void_p),
+                                    ("stream", ctypes.c_void_p)]
 
-    def __init__(self, array):
+
+class Array:
+    """Address, shape, strides and element type of an array on a GPU."""
+
+    def __init__(self, array, dimensions):
         capsule = array.__dlpack__()
         get = ctypes.pythonapi.PyCapsule_GetPointer
         get.restype = ctypes.c_void_p
@@ -37,14 +58,39 @@ class Matrix:
                         ctypes.POINTER(_DLTensor)).contents
         if t.device_type != _CUDA:
             raise ValueError("the array must lie on a CUDA device")
-        if t.ndim != 2:
-            raise ValueError(f"expected a matrix, found {t.ndim} dimensions")
-        self.rows, self.columns = t.shape[0], t.shape[1]
-        self.stride = t.strides[0] if t.strides else self.columns
-        if t.strides and t.strides[1] != 1 and self.columns > 1:
-            raise ValueError("the elements of a row must be adjacent")
+        if t.ndim not in dimensions:
+            raise ValueError(f"expected {' or '.join(map(str, dimensions))} "
+                             f"dimensions, found {t.ndim}")
+        self.shape = tuple(t.shape[i] for i in range(t.ndim))
+        self.strides = (tuple(t.strides[i] for i in range(t.ndim))
+                        if t.strides else self._dense())
         self.address = t.data + t.byte_offset
         self.type = _TYPES.get((t.code, t.bits))
+
+    def _dense(self):
+        strides, step = [], 1
+        for extent in reversed(self.shape):
+            strides.insert(0, step)
+            step *= extent
+        return tuple(strides)
+
+
+class Matrix(Array):
+    """One matrix, or a batch of them. `mn_major`: rows are columns in memory;
+    `stride`: from one row or column of adjacent elements to the next."""
+
+    def __init__(self, array, name, may_be_transposed=True):
+        super().__init__(array, (2, 3))
+        self.rows, self.columns = self.shape[-2:]
+        self.batch = self.shape[0] if len(self.shape) == 3 else 1
+        self.batch_stride = self.strides[0] if len(self.shape) == 3 else 0
+        down, right = self.strides[-2:]
+        self.mn_major = right != 1 and self.columns > 1
+        if self.mn_major and (down != 1 or not may_be_transposed):
+            raise ValueError(f"the elements of {name}'s rows must be adjacent" +
+                             (", or those of its columns"
+                              if may_be_transposed else ""))
+        self.stride = right if self.mn_major else down
 
 
 class ExoGemm:
@@ -52,8 +98,9 @@ class ExoGemm:
 
     def __init__(self, path):
         self._library = ctypes.CDLL(path)
-        self._function = self._library.exo_gemm
-        self._function.restype = ctypes.c_int
+        for function in (self._library.exo_gemm_ex,
+                         self._library.exo_gemm_ex_choice):
+            function.restype = ctypes.c_int
         self._error = self._library.exo_gemm_last_error
         self._error.restype = ctypes.c_char_p
         name = self._library.exo_gemm_type_name
@@ -66,36 +113,60 @@ class ExoGemm:
         if kind not in self.types:
             raise ValueError(f"the library has no kernels of type {kind}, "
                              f"only of {', '.join(self.types)}")
-        return ctypes.c_int(self.types.index(kind))
+        return self.types.index(kind)
 
     def _check(self, status):
         if status != 0:
             raise RuntimeError(self._error().decode())
 
-    def run(self, kind, shape, a, lda, b, ldb, c, ldc, stream=0):
-        """The C function: addresses and strides as integers."""
-        self._check(self._function(
-            self._type(kind),
-            *(ctypes.c_int64(n) for n in shape),
-            ctypes.c_void_p(a), ctypes.c_int64(lda), ctypes.c_void_p(b),
-            ctypes.c_int64(ldb), ctypes.c_void_p(c), ctypes.c_int64(ldc),
-            ctypes.c_void_p(stream)))
+    def args(self, kind, shape, **fields):
+        """Args for C[m, n] = A B^T of (m, n, k); fields as in the header, names
+        for `output` and `activation`."""
+        for key, names in (("output", _OUTPUTS), ("activation", _ACTIVATIONS)):
+            name = fields.get(key)
+            if name not in names:
+                raise ValueError(f"there is no {key} {name}")
+            fields[key] = names[name]
+        m, n, k = shape
+        return Args(**{"type": self._type(kind), "m": m, "n": n, "k": k,
+                       "alpha": 1.0, **fields})
 
-    def gemm(self, a, b, c, kind=None, stream=0):
-        """c = a @ b.T; `kind` names the element type where DLPack cannot."""
-        a, b, c = Matrix(a), Matrix(b), Matrix(c)
+    def run(self, args):
+        """exo_gemm_ex."""
+        self._check(self._library.exo_gemm_ex(ctypes.byref(args)))
+
+    def gemm(self, a, b, c, kind=None, stream=0, alpha=1.0, beta=0.0,
+             bias=None, activation=None):
+        """c = activation(alpha * a @ b.T + beta * c + bias); `kind` names the
+        element type of a and b where DLPack cannot."""
+        a, b = Matrix(a, "a"), Matrix(b, "b")
+        c = Matrix(c, "c", may_be_transposed=False)
         if (a.columns != b.columns or c.rows != a.rows or
-                c.columns != b.rows):
-            raise ValueError(
-                f"shapes do not fit: {a.rows}x{a.columns}, "
-                f"{b.rows}x{b.columns}, {c.rows}x{c.columns}")
-        self.run(kind or a.type, (a.rows, b.rows, a.columns), a.address,
-                 a.stride, b.address, b.stride, c.address, c.stride, stream)
+                c.columns != b.rows or not a.batch == b.batch == c.batch):
+            raise ValueError(f"shapes do not fit: {a.shape}, {b.shape}, "
+                             f"{c.shape}")
+        kind = kind or a.type
+        if a.type != b.type:
+            raise ValueError(f"a is of type {a.type}, b of {b.type}")
+        if bias is not None:
+            bias = Array(bias, (1, ))
+            if bias.shape != (c.columns, ) or bias.type != c.type or \
+                    bias.strides != (1, ):
+                raise ValueError("the bias must be n adjacent elements of c's "
+                                 "type")
+        self.run(self.args(
+            kind, (a.rows, b.rows, a.columns), output=c.type,
+            activation=activation, a_mn_major=a.mn_major,
+            b_mn_major=b.mn_major, batch=a.batch, a=a.address, b=b.address,
+            c=c.address, lda=a.stride, ldb=b.stride, ldc=c.stride,
+            a_batch=a.batch_stride, b_batch=b.batch_stride,
+            c_batch=c.batch_stride, alpha=alpha, beta=beta,
+            bias=bias.address if bias else None, stream=stream))
 
-    def choice(self, kind, m, n, k):
+    def choice(self, kind, m, n, k, **fields):
+        """The kernels that would run, fields as for `args`."""
+        args = self.args(kind, (m, n, k), **fields)
         text = ctypes.create_string_buffer(256)
-        self._check(self._library.exo_gemm_choice(
-            self._type(kind), ctypes.c_int64(m),
-            ctypes.c_int64(n), ctypes.c_int64(k), text,
-            ctypes.c_size_t(len(text))))
+        self._check(self._library.exo_gemm_ex_choice(
+            ctypes.byref(args), text, ctypes.c_size_t(len(text))))
         return text.value.decode()

@@ -52,7 +52,7 @@ struct TileBody {
     TileArg *args; /* by parameter; all zero for an index */
     TileArg *dst;
     TileIndex dst_index;
-    Value *current;       /* what dst's element is by now, NULL: as it was */
+    Value *current; /* what dst's element is by now, NULL: as it was */
     /* A load of a tile; NULL after an error. */
     Value *(*load)(TileBody *t, TileArg *arg, const TileIndex *index);
     int64_t slot;        /* of dst, that is being emitted */

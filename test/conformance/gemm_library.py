@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""The library of a table of kernels: it compiles, is refused when wrong, and
-chooses as the costs say, here computed once more.
+"""The library of a table of kernels: it compiles, is refused when wrong, takes
+the entry that serves what is asked for, and chooses as the costs say, here
+computed once more.
 
 Needs exo-translate with LLVM, jansson and ptxas, and a C compiler; runs without
 a GPU, since choosing needs none.
@@ -42,6 +43,40 @@ TABLE = {
         "shapes": [{"M": 64, "N": 64, "K": 64,
                     "kernel": "gemm_bf16_128x256_c2"}]}],
 }
+
+
+# Entries of a second library: layout, output, epilogue, batched.
+SPECIAL = [("tn", "bf16", "", False), ("tn", "bf16", "alpha", False),
+           ("nt", "bf16", "beta", False), ("tn", "f32", "bias_gelu", False),
+           ("tn", "bf16", "alpha", True)]
+
+# What is asked of it, and the kernel or the message that answers.
+ASKED = [
+    ({}, "gemm_bf16_64x64"),
+    ({"alpha": 2.0}, "gemm_bf16_alpha_64x64"),
+    ({"batch": 1}, "gemm_bf16_64x64"),
+    ({"batch": 4}, "gemm_bf16_64x64"),
+    ({"batch": 4, "a_batch": 4096, "b_batch": 4096, "c_batch": 4096},
+     "gemm_bf16_batch_alpha_64x64"),
+    ({"batch": 4, "a_batch": 4096, "b_batch": 0, "c_batch": 4096},
+     "gemm_bf16_64x64"),
+    ({"batch": 4, "a_batch": 4096, "b_batch": 4096, "c_batch": 4096,
+      "alpha": 3.0}, "gemm_bf16_batch_alpha_64x64"),
+    ({"beta": 1.0, "a_mn_major": 1, "b_mn_major": 1},
+     "gemm_bf16_nt_beta_64x64"),
+    ({"output": "f32", "bias": 16, "activation": "gelu"},
+     "gemm_bf16_f32_bias_gelu_64x64"),
+    ({"beta": 1.0}, "layout tn, output bf16, epilogue alpha_beta; those of "
+                    "the type are: tn bf16, tn bf16 alpha, nt bf16 beta, "
+                    "tn f32 bias_gelu, tn bf16 batched alpha"),
+    ({"a_mn_major": 1}, "layout nn, output bf16"),
+    ({"output": "f16"}, "output f16"),
+    ({"output": "f32", "activation": "gelu"}, "epilogue alpha_gelu;"),
+    ({"output": "f32", "bias": 16, "activation": "relu"},
+     "epilogue alpha_bias_relu;"),
+    ({"batch": -1}, "batch must be 0 to 2^30"),
+    ({"lda": 1 << 31}, "strides must be within 2^30"),
+]
 
 
 def parts(n, size):
@@ -93,12 +128,25 @@ def expected(m, n, k):
 class Run:
     def __init__(self, folder):
         self.folder, self.passed, self.failed = folder, 0, 0
+        self.made = 0
 
     def note(self, ok, text):
         self.passed += bool(ok)
         self.failed += not ok
         if not ok:
             print(text)
+
+    def library(self, table):
+        """The shared library of a table, or None."""
+        done = self.translate(table)
+        shared = os.path.join(self.folder, f"exo_gemm_{self.made}.so")
+        self.made += 1
+        built = done.returncode == 0 and subprocess.run(
+            ["cc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-shared",
+             "-fPIC", os.path.join(self.folder, "exo_gemm.c"), "-o", shared,
+             "-ldl", "-lpthread"], check=False).returncode == 0
+        self.note(built, f"the library is not made: {done.stderr}")
+        return shared if built else None
 
     def translate(self, table):
         path = os.path.join(self.folder, "table.json")
@@ -117,6 +165,54 @@ def check_choices(run, library, shapes):
                  f"{shape}: chose '{got}', expected '{expected(*shape)}'")
 
 
+def load(name, *path):
+    spec = importlib.util.spec_from_file_location(
+        name, os.path.join(GEMM, *path))
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def special_table(folder):
+    """The kernels of SPECIAL, in the folder, and their table."""
+    make, table = load("make", "src", "make.py"), copy.deepcopy(TABLE)
+    table["entries"] = []
+    for layout, output, epilogue, batched in SPECIAL:
+        kind = make.program.Kind("bf16", layout, output, epilogue, batched)
+        name = make.program.name(kind) + "_64x64"
+        source, params = make.program.text(kind), make.special_params(
+            kind, "64x64")
+        make.write(folder, os.path.join(BIN, "exo-opt"),
+                   (name, source, params))
+        table["entries"].append(
+            {**kind._asdict(), "shapes": [], "kernels": [
+                {**TABLE["entries"][0]["kernels"][1], "kernel": name,
+                 "file": name + ".exo"}]})
+    return table
+
+
+def check_special(run, binding, folder):
+    """Each request of ASKED gets its answer, in exo_gemm_ex too, which without
+    a GPU goes as far as the kernel's own checks: none has an address."""
+    shared = run.library(special_table(folder))
+    library = binding.ExoGemm(shared) if shared else None
+    for asked, answer in ASKED if library else []:
+        served = answer.startswith("gemm_")
+        try:
+            got = library.choice("bf16", 64, 64, 64, **asked)
+        except RuntimeError as e:
+            got = str(e)
+        run.note(got == answer if served else answer in got,
+                 f"{asked}: '{got}', expected '{answer}'")
+        try:
+            library.run(library.args("bf16", (64, 64, 64), **asked))
+            got = "it ran"
+        except RuntimeError as e:
+            got = str(e)
+        run.note((answer + ": A is NULL" if served else answer) in got,
+                 f"{asked}: exo_gemm_ex said '{got}'")
+
+
 def check_refusals(run):
     def changed(fn):
         table = copy.deepcopy(TABLE)
@@ -130,7 +226,19 @@ def check_refusals(run):
         (changed(lambda t, e: t.update(device="*/")), "fits into a comment"),
         (changed(lambda t, e: t.update(entries=[])), "at least one entry"),
         (changed(lambda t, e: t["entries"].append(e)), "one entry for each"),
-        (changed(lambda t, e: e.update(layout="nn")), 'expected "tn"'),
+        (changed(lambda t, e: e.update(layout="xn")), 'expected "tn"'),
+        (changed(lambda t, e: e.update(layout="nn")),
+         "A: [T][K, M], B: [T][N, K], C: [U][M, N])"),
+        (changed(lambda t, e: e.update(output="f32")), "U the entry's output"),
+        (changed(lambda t, e: e.update(batched=True)), "(L: size, M: size"),
+        (changed(lambda t, e: e.update(batched=1)), "expected true or false"),
+        (changed(lambda t, e: e.update(epilogue="beta")), ", beta: f32"),
+        (changed(lambda t, e: e.update(epilogue="bias_bias")),
+         "epilogue: expected words of"),
+        (changed(lambda t, e: e.update(epilogue="tanh")),
+         "epilogue: expected words of"),
+        (changed(lambda t, e: e.update(epilogue="bias_")),
+         "epilogue: expected words of"),
         (changed(lambda t, e: e.update(kernels=[])), "at least one kernel"),
         (changed(lambda t, e: e["kernels"][0].update(rows=0)),
          "rows: expected an integer"),
@@ -158,20 +266,11 @@ def main():
             "/usr/local/cuda/bin/ptxas") and "EXO_PTXAS" not in os.environ:
         print("needs ptxas\n0 passed, 0 failed, 1 skipped")
         return 0
-    spec = importlib.util.spec_from_file_location(
-        "exo_gemm", os.path.join(GEMM, "exo_gemm.py"))
-    binding = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(binding)
+    binding = load("exo_gemm", "exo_gemm.py")
     with tempfile.TemporaryDirectory() as folder:
         run = Run(folder)
-        done = run.translate(TABLE)
-        shared = os.path.join(folder, "exo_gemm.so")
-        built = done.returncode == 0 and subprocess.run(
-            ["cc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-shared",
-             "-fPIC", os.path.join(folder, "exo_gemm.c"), "-o", shared,
-             "-ldl", "-lpthread"], check=False).returncode == 0
-        run.note(built, f"the library is not made: {done.stderr}")
-        if built:
+        shared = run.library(TABLE)
+        if shared:
             library = binding.ExoGemm(shared)
             rng = random.Random(3)
             check_choices(run, library, [(64, 64, 64), (1, 8, 8)] + [
@@ -188,6 +287,7 @@ def main():
                 run.note(False, "0 rows are taken")
             except RuntimeError as e:
                 run.note("1 to 2^30" in str(e), f"unexpected message: {e}")
+        check_special(run, binding, folder)
         check_refusals(run)
         print(f"{run.passed} passed, {run.failed} failed, 0 skipped")
     return 1 if run.failed else 0

@@ -1,0 +1,263 @@
+#!/usr/bin/env python3
+"""Check and time the GEMM kernels with epilogues, batches, layouts and other
+output types on one GPU.
+
+    make.py EXO_OPT --library DIR && exo-translate DIR/tuned.json --to=c
+        -o DIR/exo_gemm.c
+    gpu_gemm_special.py DIR [--only=TEXT] [--bench]
+
+Every kernel of DIR/tuned.json whose name has TEXT is called by itself, and each
+entry through exo_gemm_ex, on shapes that do not fit the tiles: random alpha,
+beta, bias, operands with rows apart, the result's surroundings and, where beta
+is 0, C itself poisoned with NaN. The reference is a float64 product. --bench
+times the entries beside what PyTorch offers for the same, by cuBLAS or
+cuBLASLt. Needs PyTorch and a C compiler; no LLVM, no Z3.
+"""
+import argparse
+import ctypes
+import importlib.util
+import json
+import math
+import os
+import sys
+
+from gpu_timing import FORMATS, compile_c, interleaved
+
+SHAPES = [(16, 16, 16), (136, 272, 80), (528, 1040, 208), (1024, 512, 2064)]
+TIMED = [(4096, 4096, 4096), (2048, 1024, 512)]
+DTYPES = {"bf16": "bfloat16", "f16": "float16", "f32": "float32"}
+TOLERANCE = {"bf16": 6e-3, "f16": 2e-3, "f32": 2e-3}
+EPILOGUE_WORDS = ("relu", "gelu", "silu")
+PAD = 16  # elements between rows that belong to nobody
+
+
+class Problem:
+    """The operands of one call, on the GPU, and what C must become."""
+
+    def __init__(self, torch, entry, shape, seed):
+        self.torch, self.entry, self.shape = torch, entry, shape
+        self.words = [w for w in entry.get("epilogue", "").split("_") if w]
+        self.batch = 3 if entry.get("batched") else 1
+        self.rng = torch.Generator(device="cuda").manual_seed(seed)
+        m, n, k = shape
+        form, layout = FORMATS[entry["type"]], entry["layout"]
+        self.inputs = getattr(torch, form.inputs)
+        self.output = getattr(torch, DTYPES[output_of(entry)])
+        self.a = self.matrix(m, k, self.inputs, layout[0] == "n")
+        self.b = self.matrix(n, k, self.inputs, layout[1] == "t")
+        self.alpha = self.scalar() if self.words else 1.0
+        self.beta = self.scalar() if "beta" in self.words else 0.0
+        self.bias = self.normal(n).to(self.output) \
+            if "bias" in self.words else None
+        self.c = self.matrix(m, n, self.output, False)
+        self.before = self.c.double()
+        if not self.beta:
+            self.c.fill_(float("nan"))
+
+    def normal(self, *shape):
+        return self.torch.randn(*shape, generator=self.rng, device="cuda")
+
+    def scalar(self):
+        return float(self.torch.rand((), generator=self.rng, device="cuda")
+                     ) + 0.5
+
+    def matrix(self, rows, columns, dtype, by_columns):
+        """batch x rows x columns, rows (or columns) PAD elements apart in a
+        field of NaN."""
+        if by_columns:
+            rows, columns = columns, rows
+        field = self.torch.full((self.batch, rows + 2, columns + PAD),
+                                float("nan"), device="cuda").to(dtype)
+        inner = field[:, 1:rows + 1, :columns]
+        inner.copy_(self.normal(self.batch, rows, columns).to(dtype))
+        return inner.transpose(1, 2) if by_columns else inner
+
+    def wanted(self):
+        torch = self.torch
+        x = self.alpha * (self.a.float().double() @
+                          self.b.float().double().transpose(1, 2))
+        if self.beta:
+            x += self.beta * self.before
+        if self.bias is not None:
+            x += self.bias.double()
+        functions = {"relu": torch.relu, "silu": torch.nn.functional.silu,
+                     "gelu": lambda t: torch.nn.functional.gelu(
+                         t, approximate="tanh")}
+        for word in self.words:
+            x = functions[word](x) if word in functions else x
+        return x
+
+    def surroundings_are_whole(self):
+        base = self.c._base if self.c._base is not None else self.c
+        outside = self.torch.ones_like(base, dtype=self.torch.bool)
+        m, n, _ = self.shape
+        outside[:, 1:m + 1, :n] = False
+        return bool(self.torch.isnan(base[outside]).all())
+
+    def error(self):
+        want = self.wanted()
+        difference = float((self.c.double() - want).norm())
+        size = float(want.norm())
+        return difference / size if size else difference
+
+
+def output_of(entry):
+    own = {"tf32": "f32", "e4m3": "bf16", "e5m2": "bf16"}
+    return entry.get("output") or own.get(entry["type"], entry["type"])
+
+
+def rows_of(tensor):
+    """Distance of its rows, or of its columns where those are adjacent."""
+    return tensor.stride(2) if tensor.stride(2) != 1 else tensor.stride(1)
+
+
+def call_kernel(library, name, p):
+    """The kernel's own function: sizes, tensors, alpha, beta, bias."""
+    function = getattr(library, "exo_gemm_" + name)
+    function.restype = ctypes.c_int
+    args = [ctypes.c_int64(x) for x in
+            ([p.batch] if p.entry.get("batched") else []) + list(p.shape)]
+    for t in (p.a, p.b, p.c):
+        args.append(ctypes.c_void_p(t.data_ptr()))
+        if p.entry.get("batched"):
+            args.append(ctypes.c_int64(t.stride(0)))
+        args += [ctypes.c_int64(rows_of(t)), ctypes.c_int64(1)]
+    args += [ctypes.c_float(p.alpha)] if p.words else []
+    args += [ctypes.c_float(p.beta)] if "beta" in p.words else []
+    args += [ctypes.c_void_p(p.bias.data_ptr())] if p.bias is not None else []
+    if function(*args, ctypes.c_void_p(stream_of(p.torch))) != 0:
+        raise RuntimeError(library.exo_gemm_last_error().decode())
+
+
+def stream_of(torch):
+    return torch.cuda.current_stream().cuda_stream
+
+
+def call_library(binding, p):
+    """exo_gemm_ex through the Python binding's arguments."""
+    layout = p.entry["layout"]
+    binding.run(binding.args(
+        p.entry["type"], p.shape, output=output_of(p.entry),
+        activation=next((w for w in p.words if w in EPILOGUE_WORDS), None),
+        a_mn_major=layout[0] == "n", b_mn_major=layout[1] == "t",
+        batch=p.batch, a=p.a.data_ptr(), b=p.b.data_ptr(), c=p.c.data_ptr(),
+        lda=rows_of(p.a), ldb=rows_of(p.b), ldc=rows_of(p.c),
+        a_batch=p.a.stride(0), b_batch=p.b.stride(0), c_batch=p.c.stride(0),
+        alpha=p.alpha, beta=p.beta,
+        bias=p.bias.data_ptr() if p.bias is not None else None,
+        stream=stream_of(p.torch)))
+
+
+def check_entry(torch, library, binding, entry, only):
+    """Failures of an entry's kernels, and how many were tried."""
+    calls = {k["kernel"]: lambda p, n=k["kernel"]: call_kernel(library, n, p)
+             for k in entry["kernels"] if only in k["kernel"]}
+    if calls:
+        first = next(iter(calls)).rpartition("_")[0]
+        calls[f"exo_gemm_ex as {first}"] = lambda p: call_library(binding, p)
+    failures, worst = 0, 0.0
+    for name, call in calls.items():
+        for seed, shape in enumerate(SHAPES):
+            p = Problem(torch, entry, shape, seed)
+            call(p)
+            torch.cuda.synchronize()
+            error = p.error()
+            if error <= TOLERANCE[output_of(entry)] and \
+                    p.surroundings_are_whole():
+                worst = max(worst, error)
+                continue
+            failures += 1
+            print(f"WRONG {name} {shape}: relative error {error:.3g}, "
+                  f"surroundings {p.surroundings_are_whole()}", flush=True)
+    if calls:
+        print(f"{', '.join(calls)}: {failures} of {len(calls) * len(SHAPES)} "
+              f"wrong, largest error {worst:.2e}", flush=True)
+    return failures, len(calls) * len(SHAPES)
+
+
+def theirs(torch, p):
+    """The same by PyTorch, or None where it has no one call for it."""
+    a, b, out = p.a[0], p.b[0].t(), p.c[0]
+    if p.a.element_size() < 2 or p.output != p.inputs:
+        return None
+    if p.entry.get("batched"):
+        bt = p.b.transpose(1, 2)
+        return lambda: torch.baddbmm(p.c, p.a, bt, beta=p.beta, alpha=p.alpha,
+                                     out=p.c)
+    if p.bias is not None and "relu" in p.words or "gelu" in p.words:
+        return (lambda: torch._addmm_activation(
+            p.bias, a, b, use_gelu="gelu" in p.words)) \
+            if p.bias is not None else None
+    if "silu" in p.words:
+        return None
+    if p.bias is not None:
+        return None if p.beta else lambda: torch.addmm(
+            p.bias, a, b, alpha=p.alpha)
+    return lambda: torch.addmm(out, a, b, beta=p.beta, alpha=p.alpha, out=out)
+
+
+def bench_entry(torch, binding, entry, args):
+    for shape in TIMED:
+        p = Problem(torch, entry, shape, 1)
+        p.c.zero_()
+        bodies = {"ours": lambda p=p: call_library(binding, p)}
+        other = theirs(torch, p)
+        if other:
+            bodies["theirs"] = other
+        us = {k: 1e3 * v for k, v in
+              interleaved(torch, bodies, args.rounds, 3, 1).items()}
+        flop = 2.0 * math.prod(shape) * p.batch
+        print("%-10s %-3s %-24s %16s  ours %8.1f us %6.1f TFLOP/s%s"
+              % (entry["type"], entry["layout"],
+                 (entry.get("epilogue") or "plain") + " " + output_of(entry) +
+                 (" batch" if entry.get("batched") else ""),
+                 "x".join(map(str, shape)), us["ours"],
+                 flop / us["ours"] / 1e6,
+                 "  PyTorch %8.1f us  ratio %.3f"
+                 % (us["theirs"], us["theirs"] / us["ours"])
+                 if other else ""), flush=True)
+
+
+def load_binding(path):
+    spec = importlib.util.spec_from_file_location(
+        "exo_gemm", os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                                 os.pardir, "kernels", "gemm", "exo_gemm.py"))
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.ExoGemm(path)
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("folder", help="with exo_gemm.c, .h and tuned.json")
+    parser.add_argument("--only", default="", help="kernels with this in "
+                        "their names")
+    parser.add_argument("--bench", action="store_true")
+    parser.add_argument("--rounds", type=int, default=20)
+    args = parser.parse_args()
+    import torch
+    if not torch.cuda.is_available():
+        print("gpu_gemm_special: no GPU here", file=sys.stderr)
+        return 4
+    torch.backends.cuda.matmul.allow_tf32 = True
+    torch.zeros(1, device="cuda")
+    path = compile_c(args.folder, "exo_gemm")
+    library, binding = ctypes.CDLL(path), load_binding(path)
+    library.exo_gemm_last_error.restype = ctypes.c_char_p
+    with open(os.path.join(args.folder, "tuned.json"), encoding="utf-8") as f:
+        entries = [e for e in json.load(f)["entries"] if e["layout"] != "tn" or
+                   e.get("epilogue") or e.get("batched") or e.get("output")]
+    counts = [check_entry(torch, library, binding, e, args.only)
+              for e in entries]
+    wrong = sum(c[0] for c in counts)
+    print(f"{sum(c[1] for c in counts) - wrong} right, {wrong} wrong")
+    if args.bench:
+        for entry in entries:
+            if any(args.only in k["kernel"] for k in entry["kernels"]):
+                bench_entry(torch, binding, entry, args)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
