@@ -100,7 +100,7 @@ static bool sizes_fit(Ctx *ctx, Sizes *s, const char *text)
 
 ToolStatus check_sizes(Ctx *ctx, const Module *m, const Options *o)
 {
-    const char *text = options_value(o, "--size", NULL);
+    const char *text = options_joined(o, "--size");
     if (!text)
         return TOOL_done;
     Sizes s = { .arena = ctx_arena(ctx), .m = m, .options = o };
@@ -125,7 +125,7 @@ ToolStatus check_sizes(Ctx *ctx, const Module *m, const Options *o)
 ToolStatus check_side_inputs(Ctx *ctx, const Options *o, CheckInputs *out)
 {
     *out = (CheckInputs){ .proc = options_value(o, "--proc", NULL),
-                          .sizes = options_value(o, "--size", NULL) };
+                          .sizes = options_joined(o, "--size") };
     const char *lowered = options_value(o, "--lowered", NULL);
     const char *ptx = options_value(o, "--ptx", NULL);
     if (lowered && !(out->lowered = input_read(ctx, o, lowered)))
@@ -143,10 +143,9 @@ void check_inputs_free(CheckInputs *in)
 
 /* ---- the pipeline ------------------------------------------------------- */
 
-/* sync-check{M=128 N=256} from --size=M=128,N=256. */
-static const char *sync_check(Arena *a, const Options *o)
+const char *check_sync_pass(Arena *a, const Options *o)
 {
-    const char *sizes = options_value(o, "--size", NULL);
+    const char *sizes = options_joined(o, "--size");
     if (!sizes || !*sizes)
         return "sync-check";
     char *text = arena_printf(a, "sync-check{%s}", sizes);
@@ -162,7 +161,7 @@ const char *check_pipeline(Arena *a, const Options *o, const char *level)
         return "check-seq";
     if (!strcmp(level, "par"))
         return arena_printf(a, "check-seq,check-par,%s,check-async",
-                            sync_check(a, o));
+                            check_sync_pass(a, o));
     return "check-async";
 }
 

@@ -20,6 +20,8 @@ void check_inputs_free(CheckInputs *in);
  * what it says? Prints a line for each of its claims. *m may be lowered. In
  * check_certificate.c. */
 ToolStatus check_certificate(Ctx *ctx, Module **m, const Options *o);
+/* sync-check{M=128 N=256} from --size=M=128,N=256. */
+const char *check_sync_pass(Arena *a, const Options *o);
 /* The checks of a level as pipeline text, --size put in; NULL for a level that
  * is none. */
 const char *check_pipeline(Arena *a, const Options *o, const char *level);

@@ -15,6 +15,7 @@
 #include "ir/exo.h"
 #include "passes/pass.h"
 #include "tools/certificate.h"
+#include "tools/check_report.h"
 #include "tools/checks.h"
 #include "tools/diag_print.h"
 #include "tools/dispatch.h"
@@ -57,38 +58,17 @@ typedef struct Translate {
 
 /* ---- checks and lowering ------------------------------------------------- */
 
-/* A size of --size, as sync-check's option. */
-static bool add_size(const char *name, size_t n, int64_t value, void *user)
-{
-    StrBuf *s = user;
-    strbuf_addf(s, "%s%.*s=%lld", s->len ? " " : "", (int)n, name,
-                (long long)value);
-    return true;
-}
-
 /* The default pipeline's text, sizes given to sync-check. */
-static ToolStatus pipeline_text(const Translate *t, const char *form,
-                                StrBuf *out)
+static void pipeline_text(const Translate *t, const char *form, StrBuf *out)
 {
+    static const char pass[] = "sync-check";
     const char *text = pipeline_default(form);
-    const char *sizes;
-    StrBuf given = { 0 };
-    ToolStatus status = TOOL_done;
-    for (unsigned i = 0; (sizes = options_nth(t->options, "--size", i)); i++)
-        if (!options_sizes(sizes, add_size, &given))
-            status = options_usage(t->options,
-                                   "--size: expected M=V,N=V, "
-                                   "found '%s'",
-                                   sizes);
-    const char *at = strstr(text, "sync-check");
-    if (given.len && at) {
-        size_t n = (size_t)(at - text) + strlen("sync-check");
-        strbuf_addf(out, "%.*s{%s}%s", (int)n, text, given.data, text + n);
-    } else {
-        strbuf_add(out, text);
-    }
-    strbuf_free(&given);
-    return status;
+    const char *at = strstr(text, pass);
+    int before = at ? (int)(at - text) : (int)strlen(text);
+    strbuf_addf(out, "%.*s", before, text);
+    if (at)
+        strbuf_addf(out, "%s%s", check_sync_pass(t->options->arena, t->options),
+                    at + sizeof pass - 1);
 }
 
 /* After each pass: the module at a level it was not yet seen at. */
@@ -176,19 +156,17 @@ static ToolStatus bring_to_level(Translate *t)
         return TOOL_wrong;
     }
     StrBuf text = { 0 };
-    ToolStatus status = TOOL_done;
     if (level_rank(have) == 2) {
         strbuf_add(&text, "check-async");
     } else if (level_rank(want) == 2) {
         t->inputs.source = module_clone(t->m);
-        status = pipeline_text(t, "async", &text);
+        pipeline_text(t, "async", &text);
     } else {
-        status = pipeline_text(t, have, &text);
+        pipeline_text(t, have, &text);
     }
     if (level_rank(have) == 1 && level_rank(want) == 0)
         strbuf_add(&text, ",strip-annotations");
-    if (status == TOOL_done)
-        status = run_pipeline(t, strbuf_text(&text));
+    ToolStatus status = run_pipeline(t, strbuf_text(&text));
     strbuf_free(&text);
     return status;
 }
@@ -371,22 +349,13 @@ static bool write_program(Translate *t)
     return ok;
 }
 
-/* The values of --size in one list. */
-static const char *given_sizes(const Translate *t)
-{
-    const char *text = options_nth(t->options, "--size", 0), *more;
-    for (unsigned i = 1; (more = options_nth(t->options, "--size", i)); i++)
-        text = arena_printf(t->options->arena, "%s,%s", text, more);
-    return text;
-}
-
 static bool write_certificate(Translate *t)
 {
     const char *path = options_value(t->options, "--emit-certificate", NULL);
     if (!path)
         return true;
     StrBuf s = { 0 };
-    t->cert.sizes = given_sizes(t);
+    t->cert.sizes = options_joined(t->options, "--size");
     certificate_print(&t->cert, &s);
     bool ok = output_write(t->ctx, path, strbuf_text(&s), s.len);
     strbuf_free(&s);
@@ -484,6 +453,9 @@ static ToolStatus translate(Translate *t)
     if (!path)
         return TOOL_usage;
     status = read_program(t, path);
+    if (status != TOOL_done)
+        return status;
+    status = check_sizes(t->ctx, t->m, t->options);
     if (status != TOOL_done)
         return status;
     tool_warn(t->ctx, t->m, t->options);

@@ -273,6 +273,14 @@ const char *options_value(const Options *o, const char *name,
     return last;
 }
 
+const char *options_joined(const Options *o, const char *name)
+{
+    const char *text = options_nth(o, name, 0), *more;
+    for (unsigned i = 1; (more = options_nth(o, name, i)); i++)
+        text = arena_printf(o->arena, "%s,%s", text, more);
+    return text;
+}
+
 int64_t options_int(const Options *o, const char *name, int64_t otherwise)
 {
     const char *v = options_value(o, name, NULL);
@@ -416,7 +424,7 @@ void options_markdown(StrBuf *out)
         "\n## Exit status\n\n"
         "| | |\n|---|---|\n"
         "| 0 | done; of checks: all proved, at any scope |\n"
-        "| 1 | wrong input, or a check refuted it |\n"
+        "| 1 | wrong input, such as sizes that break an assert, or a check refuted it |\n"
         "| 2 | wrong usage |\n"
         "| 3 | a check could not decide |\n"
         "| 4 | a part that is needed is missing here |\n\n"

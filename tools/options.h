@@ -55,6 +55,8 @@ bool options_has(const Options *o, const char *name);
 /* The last value given, or `otherwise`. */
 const char *options_value(const Options *o, const char *name,
                           const char *otherwise);
+/* All values given, divided by commas, as --size takes them; or NULL. */
+const char *options_joined(const Options *o, const char *name);
 int64_t options_int(const Options *o, const char *name, int64_t otherwise);
 /* The i-th value given of an option that repeats, or NULL past the last. */
 const char *options_nth(const Options *o, const char *name, unsigned i);

@@ -176,7 +176,7 @@ static bool take_size(const char *name, size_t n, int64_t value, void *user)
 static ToolStatus take_controls(Run *r)
 {
     Sizes s = { .r = r, .given = ARENA_ARRAY(r->o->arena, bool, r->n) };
-    const char *text = options_value(r->o, "--size", NULL);
+    const char *text = options_joined(r->o, "--size");
     if (text && !options_sizes(text, take_size, &s))
         return s.unknown ? options_usage(r->o,
                                          "--size: the procedure has no size "
