@@ -135,10 +135,12 @@ static void print_kernels(const Dispatch *d, unsigned entry, StrBuf *out)
                 d->function, d->function, entry);
     for (unsigned i = 0; i < e->n_kernels; i++) {
         const DispatchKernel *k = &e->kernels[i];
-        strbuf_addf(
-            out, "    {\"%s\", %s_run_%s, %lld, %lld, %lld, %lld,\n     ",
-            k->name, d->function, k->name, (long long)k->rows,
-            (long long)k->columns, (long long)k->cluster, (long long)k->step);
+        strbuf_addf(out, "    {\"%s\", %s_run_%s, ", k->name, d->function,
+                    k->name);
+        strbuf_addf(out, "%lld, %lld, %lld, %lld, %lld, %lld,\n     ",
+                    (long long)k->rows, (long long)k->columns,
+                    (long long)k->cluster, (long long)k->step,
+                    (long long)k->split, (long long)k->slots);
         add_numbers(out, k->one_wave, 4);
         strbuf_add(out, ", ");
         add_numbers(out, k->waves, 4);
@@ -181,9 +183,8 @@ static void print_entries(const Dispatch *d, StrBuf *out)
                 d->function);
     for (unsigned i = 0; i < d->n_entries; i++)
         print_entry(d, i, out);
-    strbuf_addf(
-        out, "};\n\nenum { %s_n_entries = %u, %s_multiprocessors = %lld };\n",
-        d->function, d->n_entries, d->function, (long long)d->multiprocessors);
+    strbuf_addf(out, "};\n\nenum { %s_n_entries = %u };\n", d->function,
+                d->n_entries);
 }
 
 void c_dispatch_print(const Dispatch *d, DispatchNameFn *name, void *user,

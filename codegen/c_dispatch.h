@@ -43,17 +43,19 @@ typedef enum DispatchParam {
 } DispatchParam;
 
 /* Units: rows and columns of C that a CTA computes, CTAs of a cluster, columns
- * of K of a step. Microseconds, with megabytes (of A, B and C together) and the
+ * of K of a step, CTAs that share the steps of a tile, clusters that run at
+ * once. Microseconds, with megabytes (of A, B and C together) and the
  * share of the multiprocessors that are occupied:
  *   tiles that run at once    one_wave[0] + [1] * steps + [2] * megabytes
  *                                         + [3] * steps * occupied
+ * where a CTA has steps / split steps,
  *   in several rounds         waves[0] + rounds * (waves[1] + [2] * steps)
  *                                      + waves[3] * megabytes */
 typedef struct DispatchKernel {
     const char *name; /* the procedure */
     unsigned n_params;
     const DispatchParam *params; /* of the procedure */
-    int64_t rows, columns, cluster, step;
+    int64_t rows, columns, cluster, step, split, slots;
     double one_wave[4], waves[4];
 } DispatchKernel;
 
@@ -91,7 +93,6 @@ const char *dispatch_activation_name(DispatchActivation a);
 typedef struct Dispatch {
     const char *function; /* "exo_gemm"; prefix of its types and constants */
     const char *device;   /* on which the costs were measured */
-    int64_t multiprocessors;
     unsigned n_entries;
     const DispatchEntry *entries;
 } Dispatch;

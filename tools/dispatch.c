@@ -25,6 +25,7 @@ typedef struct Table {
     uint32_t file;
     bool ok;
     VEC(const char *) files; /* each once */
+    int64_t multiprocessors;
     Dispatch d;
 } Table;
 
@@ -67,6 +68,13 @@ static int64_t number_of(Table *t, const json_t *object, const char *key)
     return n < 1 ? 1 : n;
 }
 
+/* A number that the table may leave out. */
+static int64_t number_or(Table *t, const json_t *object, const char *key,
+                         int64_t absent)
+{
+    return json_object_get(object, key) ? number_of(t, object, key) : absent;
+}
+
 static void costs_of(Table *t, const json_t *object, const char *key,
                      double *out)
 {
@@ -98,11 +106,14 @@ static DispatchKernel read_kernel(Table *t, const json_t *k)
                            .rows = number_of(t, k, "rows"),
                            .columns = number_of(t, k, "columns"),
                            .cluster = number_of(t, k, "cluster"),
-                           .step = number_of(t, k, "step") };
+                           .step = number_of(t, k, "step"),
+                           .split = number_or(t, k, "split", 1) };
     costs_of(t, k, "one_wave", out.one_wave);
     costs_of(t, k, "waves", out.waves);
-    if (out.cluster > t->d.multiprocessors)
+    int64_t ctas = out.cluster * out.split;
+    if (ctas > t->multiprocessors)
         fault(t, "cluster", "no more CTAs than there are multiprocessors");
+    out.slots = number_or(t, k, "slots", t->multiprocessors / ctas);
     note_file(t, text_of(t, k, "file"));
     return out;
 }
@@ -219,7 +230,7 @@ static void read_table(Table *t, const json_t *root)
     t->d.device = text_of(t, root, "device");
     if (strpbrk(t->d.device, "*/\n"))
         fault(t, "device", "a name that fits into a comment");
-    t->d.multiprocessors = number_of(t, root, "multiprocessors");
+    t->multiprocessors = number_of(t, root, "multiprocessors");
     t->d.n_entries = (unsigned)json_array_size(entries);
     if (!t->d.n_entries)
         fault(t, "entries", "a list of at least one entry");

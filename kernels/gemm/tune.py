@@ -54,9 +54,39 @@ def drawn_shapes(count, seed):
 
 
 def tile_of(name):
-    """rows, columns and cluster of gemm_TYPE[_LAYOUT]_ROWSxCOLUMNS[_cCLUSTER]."""
-    tile = re.search(r"_(\d+)x(\d+)(?:_c(\d+))?", name)
-    return int(tile[1]), int(tile[2]), int(tile[3] or 1)
+    """rows, columns, CTAs of a cluster with tiles of their own, and CTAs that
+    share one, of gemm_TYPE[_LAYOUT]_ROWSxCOLUMNS[_cCLUSTER][_sSPLIT]."""
+    tile = re.search(r"_(\d+)x(\d+)(?:_c(\d+))?(?:_s(\d+))?", name)
+    return int(tile[1]), int(tile[2]), int(tile[3] or 1), int(tile[4] or 1)
+
+
+class LaunchConfig(ctypes.Structure):
+    """CUlaunchConfig with one attribute, the dimensions of a cluster."""
+    _fields_ = [("grid", ctypes.c_uint * 3), ("block", ctypes.c_uint * 3),
+                ("shared", ctypes.c_uint), ("stream", ctypes.c_void_p),
+                ("attributes", ctypes.c_void_p), ("n", ctypes.c_uint)]
+
+
+def clusters_at_once(size):
+    """How many clusters of so many CTAs run at once, a CTA a multiprocessor."""
+    cuda, shared = ctypes.CDLL("libcuda.so.1"), 200 << 10
+    module, function, n = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_int()
+    text = b".version 8.0\n.target sm_90\n.address_size 64\n" \
+           b".visible .entry k() { ret; }\n"
+    attribute = (ctypes.c_uint * 18)()  # CUlaunchAttribute: id, pad, 64 bytes
+    attribute[0], attribute[2:5] = 4, (size, 1, 1)
+    config = LaunchConfig((size * 1024, 1, 1), (128, 1, 1), shared, None,
+                          ctypes.cast(attribute, ctypes.c_void_p), 1)
+    for status in (
+            cuda.cuModuleLoadData(ctypes.byref(module), text),
+            cuda.cuModuleGetFunction(ctypes.byref(function), module, b"k"),
+            cuda.cuFuncSetAttribute(function, 8, shared),
+            cuda.cuOccupancyMaxActiveClusters(ctypes.byref(n), function,
+                                              ctypes.byref(config))):
+        if status != 0:
+            sys.exit(f"tune: the occupancy of clusters of {size} is not known "
+                     f"(CUresult {status})")
+    return n.value
 
 
 class Kernel:
@@ -66,7 +96,7 @@ class Kernel:
         self.name = name
         self.type = kind_of(name)
         self.layout = layout_of(name)
-        self.rows, self.columns, self.cluster = tile_of(name)
+        self.rows, self.columns, self.cluster, self.split = tile_of(name)
         self.step = 128 // FORMATS[self.type].bytes_in
         library = ctypes.CDLL(compile_c(folder, name))
         self.function = getattr(library, name)
@@ -84,14 +114,15 @@ class Kernel:
         if self.function(*args, ctypes.c_void_p(stream)) != 0:
             raise RuntimeError(f"{self.name}: {self.message().decode()}")
 
-    def occupied(self, shape, multiprocessors):
-        """Tiles over those that run at once."""
-        tiles = (math.ceil(shape[0] / (self.rows * self.cluster)) *
-                 math.ceil(shape[1] / self.columns))
-        return tiles / (multiprocessors // self.cluster)
+    def occupied(self, shape, slots):
+        """Clusters over those that run at once."""
+        clusters = (math.ceil(shape[0] / (self.rows * self.cluster)) *
+                    math.ceil(shape[1] / self.columns))
+        return clusters / slots[self.cluster * self.split]
 
     def steps(self, shape):
-        return math.ceil(shape[2] / self.step)
+        """Of a CTA."""
+        return math.ceil(shape[2] / (self.step * self.split))
 
 
 def time_shape(torch, kernels, shape, rounds):
@@ -126,29 +157,29 @@ def fit(torch, rows, times):
     return result
 
 
-def features(kernel, shape, multiprocessors):
+def features(kernel, shape, slots):
     """Is it one wave, and what its costs are multiplied with."""
     m, n, k = shape
     form = FORMATS[kernel.type]
     megabytes = ((m + n) * k * form.bytes_in + m * n * form.bytes_out) / 1e6
     steps = kernel.steps(shape)
-    occupied = kernel.occupied(shape, multiprocessors)
+    occupied = kernel.occupied(shape, slots)
     rounds = math.ceil(occupied)
     if rounds == 1:
         return True, [1, steps, megabytes, steps * occupied]
     return False, [1, rounds, rounds * steps, megabytes]
 
 
-def estimate(kernel, cost, shape, multiprocessors):
-    one, x = features(kernel, shape, multiprocessors)
+def estimate(kernel, cost, shape, slots):
+    one, x = features(kernel, shape, slots)
     return sum(a * b for a, b in zip(cost["one_wave" if one else "waves"], x))
 
 
-def costs(kernel, timed, multiprocessors, solve):
+def costs(kernel, timed, slots, solve):
     """The two shape classes of a kernel: one wave of tiles, several."""
     rows = {True: ([], []), False: ([], [])}
     for shape, us in timed:
-        one, x = features(kernel, shape, multiprocessors)
+        one, x = features(kernel, shape, slots)
         rows[one][0].append(x)
         rows[one][1].append(us[kernel.name])
     first = solve(*rows[True]) or [0, 0, 0, 0]
@@ -157,23 +188,23 @@ def costs(kernel, timed, multiprocessors, solve):
             else [0, first[0], first[1] + first[3], first[2]]}
 
 
-def tune_type(torch, kind, kernels, args, multiprocessors):
+def tune_type(torch, kind, kernels, args, slots):
     timed = []
     for shape in SHAPES + drawn_shapes(args.drawn, args.seed):
         timed.append((shape, time_shape(torch, kernels, shape, args.rounds)))
-    return entry_of(kind, kernels, timed, multiprocessors,
+    return entry_of(kind, kernels, timed, slots,
                     lambda rows, us: fit(torch, rows, us))
 
 
-def entry_of(kind, kernels, timed, multiprocessors, solve):
+def entry_of(kind, kernels, timed, slots, solve):
     """The type's entry, and all times. A shape is listed where the kernel that
     the costs favour was more than 2 % slower than the fastest."""
-    fitted = {k.name: costs(k, timed, multiprocessors, solve) for k in kernels}
+    fitted = {k.name: costs(k, timed, slots, solve) for k in kernels}
     shapes = []
     for shape, us in timed:
         best = min(us, key=us.get)
         chosen = min(kernels, key=lambda k: estimate(
-            k, fitted[k.name], shape, multiprocessors))
+            k, fitted[k.name], shape, slots))
         if shape in SHAPES and us[chosen.name] > 1.02 * us[best]:
             shapes.append({"M": shape[0], "N": shape[1], "K": shape[2],
                            "kernel": best})
@@ -181,7 +212,8 @@ def entry_of(kind, kernels, timed, multiprocessors, solve):
         "type": kind, "layout": kernels[0].layout,
         "kernels": [{"file": k.name + ".exo", "kernel": k.name,
                      "rows": k.rows, "columns": k.columns,
-                     "cluster": k.cluster, "step": k.step, **fitted[k.name]}
+                     "cluster": k.cluster, "step": k.step, "split": k.split,
+                     "slots": slots[k.cluster * k.split], **fitted[k.name]}
                     for k in kernels],
         "shapes": shapes,
     }, [{"shape": s, "us": t} for s, t in timed]
@@ -227,14 +259,15 @@ def main():
     device = torch.cuda.get_device_properties(0)
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         kernels = list(pool.map(lambda n: Kernel(args.folder, n), names))
+        slots = {n: clusters_at_once(n)
+                 for n in sorted({k.cluster * k.split for k in kernels})}
         entries, times = [], {}
         for kind, layout in itertools.product(types, layouts):
             mine = [k for k in kernels
                     if (k.type, k.layout) == (kind, layout)]
             if not mine:
                 continue
-            entry, timed = tune_type(torch, kind, mine, args,
-                                     device.multi_processor_count)
+            entry, timed = tune_type(torch, kind, mine, args, slots)
             entries.append(entry)
             times[f"{kind} {layout}"] = timed
             print(f"{kind} {layout}: {len(mine)} kernels, {len(timed)} shapes",

@@ -23,11 +23,11 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
 GEMM = os.path.join(ROOT, "kernels", "gemm")
 
 
-def kernel(name, rows, columns, cluster, one_wave, waves):
+def kernel(name, rows, columns, cluster, one_wave, waves, **split):
     return {"file": os.path.join(GEMM, f"gemm_{name}.exo"),
             "kernel": f"gemm_{name}", "rows": rows, "columns": columns,
             "cluster": cluster, "step": 64, "one_wave": one_wave,
-            "waves": waves}
+            "waves": waves, **split}
 
 
 TABLE = {
@@ -39,7 +39,11 @@ TABLE = {
             kernel("bf16_128x256_c2", 128, 256, 2, [7, 0.55, 0.1, 0.05],
                    [5, 1.4, 0.68, 0]),
             kernel("bf16_64x64", 64, 64, 1, [5, 0.1, 0.3, 0.02],
-                   [4.5, 0.4, 0.18, 0.03])],
+                   [4.5, 0.4, 0.18, 0.03]),
+            kernel("bf16_64x64_s8", 64, 64, 1, [6.5, 0.1, 0.3, 0.05],
+                   [6, 1.4, 0.18, 0.03], split=8, slots=15),
+            kernel("bf16_64x128_s4", 64, 128, 1, [6.4, 0.15, 0.2, 0.05],
+                   [6, 1.3, 0.28, 0.02], split=4)],
         "shapes": [{"M": 64, "N": 64, "K": 64,
                     "kernel": "gemm_bf16_128x256_c2"}]}],
 }
@@ -83,10 +87,14 @@ def parts(n, size):
     return -(-n // size)
 
 
+def slots_of(k):
+    return k.get("slots", 132 // (k["cluster"] * k.get("split", 1)))
+
+
 def cost(k, m, n, steps_of):
     tiles = parts(m, k["rows"] * k["cluster"]) * parts(n, k["columns"])
-    slots = 132 // k["cluster"]
-    steps = parts(steps_of, k["step"])
+    slots = slots_of(k)
+    steps = parts(steps_of, k["step"] * k.get("split", 1))
     megabytes = 1e-6 * 2 * ((m + n) * steps_of + m * n)
     if tiles <= slots:
         a, b, c, d = k["one_wave"]
@@ -109,7 +117,7 @@ def expected(m, n, k):
             along = x["columns"] if by_columns else x["rows"] * x["cluster"]
             across = (parts(m, x["rows"] * x["cluster"]) if by_columns
                       else parts(n, x["columns"]))
-            total, slots = (n if by_columns else m), 132 // x["cluster"]
+            total, slots = (n if by_columns else m), slots_of(x)
             rounds = parts(total, along) * across // slots
             at = rounds * slots // across * along
             if rounds < 1 or not 1 <= at < total:
@@ -242,6 +250,12 @@ def check_refusals(run):
         (changed(lambda t, e: e.update(kernels=[])), "at least one kernel"),
         (changed(lambda t, e: e["kernels"][0].update(rows=0)),
          "rows: expected an integer"),
+        (changed(lambda t, e: e["kernels"][2].update(split=0)),
+         "split: expected an integer"),
+        (changed(lambda t, e: e["kernels"][2].update(slots=1.5)),
+         "slots: expected an integer"),
+        (changed(lambda t, e: e["kernels"][2].update(split=256)),
+         "no more CTAs than there are multiprocessors"),
         (changed(lambda t, e: e["kernels"][0].update(waves=[1, 2, 3])),
          "waves: expected four numbers"),
         (changed(lambda t, e: e["kernels"][0].update(one_wave=[1, 2, -3, 0])),

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Make the kernels of this folder's parent from their sources and schedule.
 
-src/variants.json lists types and tiles; sm90.sched turns the source of a type
-into a kernel for each tile. A layout has two letters, A's and B's: A is t when
+src/variants.json lists types and tiles; sm90.sched, or the schedule that a
+tile names, turns the source of a type into a kernel for each tile. A layout has two letters, A's and B's: A is t when
 K-major ([M, K]), n when MN-major ([K, M]); B is n when K-major ([N, K]), t when
 MN-major ([K, N]). `make.py EXO_OPT` writes ../gemm_TYPE[_LAYOUT]_TILE.exo;
 test/conformance/gemm_variants.py compares them.
@@ -67,8 +67,10 @@ def special_params(kind, tile):
 def schedule(exo_opt, name, source, params):
     """The kernel's text; the source is a file here, or a program's text."""
     path = os.path.join(HERE, source)
+    params = dict(params)
+    steps = params.pop("schedule", "sm90.sched")
     command = [exo_opt, path if source.endswith(".exo") else "-",
-               "--emit=exo", "--schedule=" + os.path.join(HERE, "sm90.sched"),
+               "--emit=exo", "--schedule=" + os.path.join(HERE, steps),
                "--param", "NAME=" + name]
     if not source.endswith(".exo"):
         command.append("--input=exo")
