@@ -17,6 +17,7 @@ typedef struct ArenaBlock {
 struct Arena {
     ArenaBlock *top;
     size_t bytes;
+    Arena *parent, *children, *before, *after; /* siblings */
 };
 
 void panic(const char *fmt, ...)
@@ -42,10 +43,34 @@ Arena *arena_new(void)
     return checked(calloc(1, sizeof(Arena)));
 }
 
+Arena *arena_child(Arena *parent)
+{
+    Arena *a = arena_new();
+    a->parent = parent;
+    a->after = parent->children;
+    if (a->after)
+        a->after->before = a;
+    parent->children = a;
+    return a;
+}
+
+static void leave_parent(const Arena *a)
+{
+    if (a->after)
+        a->after->before = a->before;
+    if (a->before)
+        a->before->after = a->after;
+    else if (a->parent)
+        a->parent->children = a->after;
+}
+
 void arena_free(Arena *a)
 {
     if (!a)
         return;
+    while (a->children)
+        arena_free(a->children);
+    leave_parent(a);
     for (ArenaBlock *b = a->top, *next; b; b = next) {
         next = b->next;
         free(b);

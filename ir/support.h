@@ -31,6 +31,8 @@ EXO_NORETURN void panic(const char *fmt, ...) EXO_PRINTF(1, 2);
 typedef struct Arena Arena;
 
 GIVES Arena *arena_new(void);
+/* Freed with its parent, or before it. */
+Arena *arena_child(Arena *parent);
 void arena_free(TAKES Arena *a);
 /* n zeroed bytes, aligned for any type; n = 0 gives a unique pointer. */
 void *arena_alloc(Arena *a, size_t n);
@@ -39,7 +41,7 @@ char *arena_strndup(Arena *a, const char *s, size_t n);
 char *arena_printf(Arena *a, const char *fmt, ...) EXO_PRINTF(2, 3);
 char *arena_vprintf(Arena *a, const char *fmt, va_list ap);
 void *arena_memdup(Arena *a, const void *p, size_t n);
-/* Bytes handed out so far: for --pass-statistics. */
+/* Bytes handed out so far, by its children too. */
 size_t arena_bytes(const Arena *a);
 
 #define ARENA_NEW(a, T) ((T *)arena_alloc((a), sizeof(T)))

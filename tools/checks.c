@@ -82,8 +82,8 @@ static bool is_refuted(const PassCtx *pc, const char *proc)
     return false;
 }
 
-static CheckResult sync_check_of(PassCtx *pc, Module *m, Op *proc, unsigned n,
-                                 const SyncSize *sizes)
+static CheckResult sync_check_of(PassCtx *pc, Module *m, Op *proc,
+                                 const SyncAsk *ask)
 {
     const char *name = op_attr_str(proc, "name", "_");
     if (is_refuted(pc, name))
@@ -91,7 +91,30 @@ static CheckResult sync_check_of(PassCtx *pc, Module *m, Op *proc, unsigned n,
                               .proc = name,
                               .verdict = VERDICT_not_run,
                               .reason = "check-par refuted the procedure" };
-    return sync_check(pc->ctx, m, proc, n, sizes);
+    SyncCost cost = { 0 };
+    CheckResult r = sync_check(pc->ctx, m, proc, ask, &cost);
+    pass_count(pc, "statements", (int64_t)cost.statements);
+    pass_count(pc, "synchronisation statements", (int64_t)cost.syncs);
+    return r;
+}
+
+/* The options of the pass: its own, then sizes. */
+static SyncAsk sync_ask(const PassCtx *pc)
+{
+    SyncAsk ask = { 0 };
+    unsigned n = pc->run ? pc->run->n_options : 0;
+    SyncSize *sizes = ARENA_ARRAY(pc->scratch, SyncSize, n);
+    for (unsigned i = 0; i < n; i++) {
+        const PassOption *o = &pc->run->options[i];
+        if (!strcmp(o->key, "every-step"))
+            ask.every_step = o->value.i;
+        else if (!strcmp(o->key, "max-mib"))
+            ask.most_mib = (uint64_t)o->value.i;
+        else
+            sizes[ask.n_sizes++] = (SyncSize){ o->key, o->value.i };
+    }
+    ask.sizes = sizes;
+    return ask;
 }
 
 /* At the pass's own sizes; derived ones where it has none. A procedure that
@@ -99,14 +122,10 @@ static CheckResult sync_check_of(PassCtx *pc, Module *m, Op *proc, unsigned n,
  * twice, and what follows from it. */
 static void run_sync_check(PassCtx *pc, Module *m, void *user)
 {
-    unsigned n = pc->run ? pc->run->n_options : 0;
-    SyncSize *sizes = ARENA_ARRAY(pc->scratch, SyncSize, n);
-    for (unsigned i = 0; i < n; i++)
-        sizes[i] =
-            (SyncSize){ pc->run->options[i].key, pc->run->options[i].value.i };
+    SyncAsk ask = sync_ask(pc);
     for (Op *op = m->body->first; op; op = op->next)
         if (is_asked(op, user)) {
-            CheckResult r = sync_check_of(pc, m, op, n, sizes);
+            CheckResult r = sync_check_of(pc, m, op, &ask);
             report(pc, &r);
         }
 }

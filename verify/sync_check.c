@@ -17,7 +17,8 @@ typedef struct Check {
     SyncProgram *p;
     int64_t *vars;
     bool *known;
-    uint64_t n_events, most_events;
+    const SyncAsk *ask;
+    uint64_t n_events, most_events, n_syncs;
     const char *sizes;
     const char *unknown, *witness;
     bool refuted;
@@ -61,8 +62,12 @@ static bool check_device(Check *c, const SyncDevice *d)
     SyncRun *run = sync_run_new(c->arena, c->p, d, vars, known);
     SyncOutcome out;
     run->max_events = c->most_events - c->n_events;
+    run->every_step = c->ask->every_step;
+    run->most_bytes = (c->ask->most_mib ? c->ask->most_mib : SYNC_MOST_MIB)
+                      << 20;
     sync_tasks_check(c->arena, run, &out);
     c->n_events += out.n_events;
+    c->n_syncs += out.n_syncs;
     c->n_tasks += out.n_tasks;
     c->n_classes += out.n_classes;
     print_loops(c, &out);
@@ -171,13 +176,13 @@ static bool check_set(Check *c, const SizeSet *sizes)
     return ok;
 }
 
-static const char *given_value(Check *c, VarId v, unsigned n,
-                               const SyncSize *sizes, int64_t *out)
+static const char *given_value(Check *c, VarId v, int64_t *out)
 {
+    const SyncSize *sizes = c->ask->sizes;
     const Var *var = var_get(c->p->m->exprs, v);
     Arena *a = ctx_arena(c->ctx);
     bool found = false;
-    for (unsigned k = 0; k < n; k++)
+    for (unsigned k = 0; k < c->ask->n_sizes; k++)
         if (!strcmp(sizes[k].name, var->name)) {
             *out = sizes[k].value;
             found = true;
@@ -190,15 +195,14 @@ static const char *given_value(Check *c, VarId v, unsigned n,
                : NULL;
 }
 
-static const char *check_given(Check *c, Arena *arena, unsigned n,
-                               const SyncSize *sizes)
+static const char *check_given(Check *c, Arena *arena)
 {
     SizeSet set = sizes_of(arena, c->p->proc);
     int64_t *values = ARENA_ARRAY(arena, int64_t, set.n + 1);
     set.values = values;
     c->most_events = MOST_EVENTS;
     for (unsigned i = 0; i < set.n && !c->unknown; i++)
-        c->unknown = given_value(c, set.vars[i], n, sizes, &values[i]);
+        c->unknown = given_value(c, set.vars[i], &values[i]);
     const Op *broken = c->unknown ? NULL : sizes_broken(c->p->proc, &set);
     if (broken)
         c->unknown = arena_printf(ctx_arena(c->ctx),
@@ -249,11 +253,11 @@ static const char *check_derived(Check *c, Arena *arena)
     return text;
 }
 
-CheckResult sync_check(Ctx *ctx, Module *m, Op *proc, unsigned n_sizes,
-                       const SyncSize *sizes)
+CheckResult sync_check(Ctx *ctx, Module *m, Op *proc, const SyncAsk *ask,
+                       SyncCost *cost)
 {
     Arena *arena = arena_new();
-    Check c = { .ctx = ctx };
+    Check c = { .ctx = ctx, .ask = ask };
     CheckResult r = { .check = "sync-check",
                       .proc = op_attr_str(proc, "name", "_"),
                       .verdict = VERDICT_proved,
@@ -265,14 +269,18 @@ CheckResult sync_check(Ctx *ctx, Module *m, Op *proc, unsigned n_sizes,
     else if (c.p->unknown)
         c.unknown = c.p->unknown;
     else if (c.p->n_devices)
-        r.scope = n_sizes ? check_given(&c, arena, n_sizes, sizes)
-                          : check_derived(&c, arena);
+        r.scope =
+            ask->n_sizes ? check_given(&c, arena) : check_derived(&c, arena);
     if (c.refuted)
         r.verdict = VERDICT_refuted;
     else if (c.unknown)
         r.verdict = VERDICT_unknown;
     r.reason = c.unknown;
     r.witness = c.witness;
+    if (cost) {
+        cost->statements += c.n_events;
+        cost->syncs += c.n_syncs;
+    }
     strbuf_free(&c.loops);
     arena_free(arena);
     return r;

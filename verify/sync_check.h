@@ -17,10 +17,26 @@ typedef struct SyncSize {
     int64_t value;
 } SyncSize;
 
-/* At the sizes given, or, with none, at sizes derived from the program; the
- * scope says which. Faults go to ctx. Adds coordinates to the module's index
- * expressions and nothing else. */
-CheckResult sync_check(Ctx *ctx, Module *m, Op *proc, unsigned n_sizes,
-                       const SyncSize *sizes);
+/* What is asked. */
+typedef struct SyncAsk {
+    unsigned n_sizes; /* 0: sizes derived from the program */
+    const SyncSize *sizes;
+    bool every_step;   /* run all steps of loops that are steady, too */
+    uint64_t most_mib; /* memory that may be used; 0: SYNC_MOST_MIB */
+} SyncAsk;
+
+#define SYNC_MOST_MIB 1000
+
+/* What was run for the answer. */
+typedef struct SyncCost {
+    uint64_t statements; /* steps of loops among them */
+    uint64_t syncs;      /* fences, arrivals and awaits */
+} SyncCost;
+
+/* The scope says which sizes. Faults go to ctx, costs are added to *cost, if
+ * not NULL. Adds coordinates to the module's index expressions and nothing
+ * else. */
+CheckResult sync_check(Ctx *ctx, Module *m, Op *proc, const SyncAsk *ask,
+                       SyncCost *cost);
 
 #endif

@@ -189,7 +189,9 @@ static void check_verdict(Case *c, const Loaded *l)
     for (unsigned i = 0; i < s.n; i++)
         sizes[i] =
             (SyncSize){ var_get(l->m->exprs, s.vars[i])->name, s.values[i] };
-    CheckResult r = sync_check(l->ctx, l->m, l->p->proc, s.n, sizes);
+    CheckResult r =
+        sync_check(l->ctx, l->m, l->p->proc,
+                   &(SyncAsk){ .n_sizes = s.n, .sizes = sizes }, NULL);
     bool proved = !strcmp(c->expect, "proved");
     cr_expect_eq(r.verdict, proved ? VERDICT_proved : VERDICT_refuted,
                  "%s: verdict %d, %s", c->name, r.verdict,

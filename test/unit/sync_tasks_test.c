@@ -177,7 +177,8 @@ static Checked check(const char *path, unsigned n, const SyncSize *sizes)
     cr_assert(m, "%s", path);
     for (Op *op = m->body->first; op; op = op->next)
         if (op->code == OP_ctl_proc && !op_attr_int(op, "imported", 0)) {
-            CheckResult r = sync_check(ctx, m, op, n, sizes);
+            CheckResult r = sync_check(
+                ctx, m, op, &(SyncAsk){ .n_sizes = n, .sizes = sizes }, NULL);
             c.verdict = r.verdict;
             const char *text = r.scope ? r.scope : r.reason ? r.reason : "";
             snprintf(c.scope, sizeof c.scope, "%s", text);

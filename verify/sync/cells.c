@@ -4,11 +4,11 @@
 
 #include <string.h>
 
-enum { MOST_CELLS = 1 << 26, MOST_SPARSE = 1 << 23 };
+enum { MOST_CELLS = 1 << 26 };
 
 /* ---- handles ------------------------------------------------------------ */
 
-static HandleId find(Machine *m, HandleId h)
+HandleId handle_find(Machine *m, HandleId h)
 {
     HandleId root = h;
     while (m->handles.data[root].forward)
@@ -42,12 +42,12 @@ static HandleId handle_of(Machine *m, StateId s)
 
 StateId handle_state(Machine *m, HandleId h)
 {
-    return h ? m->handles.data[find(m, h)].state : 0;
+    return h ? m->handles.data[handle_find(m, h)].state : 0;
 }
 
 void cell_set(Machine *m, HandleId *cell, StateId s)
 {
-    HandleId old = *cell ? find(m, *cell) : 0;
+    HandleId old = *cell ? handle_find(m, *cell) : 0;
     HandleId h = s ? handle_of(m, s) : 0;
     if (old)
         m->handles.data[old].count--;
@@ -75,12 +75,17 @@ void handle_detach(Machine *m, StateId s)
 
 /* ---- cells -------------------------------------------------------------- */
 
-static void sparse_grow(Machine *m, Instance *in)
+/* False: there is no room. */
+static bool sparse_grow(Machine *m, Instance *in)
 {
     Sparse *old = in->sparse;
-    size_t cap = in->cap_sparse;
-    in->cap_sparse = cap ? 2 * cap : 64;
-    in->sparse = ARENA_ARRAY(m->arena, Sparse, in->cap_sparse);
+    Arena *arena = in->arena;
+    size_t cap = in->cap_sparse, most = cap ? 2 * cap : 64;
+    if (!room_for(m, most * sizeof *old))
+        return false;
+    in->cap_sparse = most;
+    in->arena = arena_child(m->arena);
+    in->sparse = ARENA_ARRAY(in->arena, Sparse, in->cap_sparse);
     for (size_t i = 0; i < cap; i++) {
         if (!old[i].key)
             continue;
@@ -89,6 +94,8 @@ static void sparse_grow(Machine *m, Instance *in)
             k++;
         in->sparse[k & (in->cap_sparse - 1)] = old[i];
     }
+    arena_free(arena);
+    return true;
 }
 
 Sparse *sparse_cell(Machine *m, unsigned tensor, const int64_t *at)
@@ -96,8 +103,8 @@ Sparse *sparse_cell(Machine *m, unsigned tensor, const int64_t *at)
     Instance *in = &m->instances[tensor];
     unsigned rank = tensor_rank(m, tensor);
     int64_t key = sync_flat(rank, in->cells, at) + 1;
-    if (2 * in->n_sparse >= in->cap_sparse)
-        sparse_grow(m, in);
+    if (4 * in->n_sparse >= 3 * in->cap_sparse && !sparse_grow(m, in))
+        return NULL;
     size_t k = hash_u64(HASH_SEED, (uint64_t)key);
     for (;; k++) {
         Sparse *s = &in->sparse[k & (in->cap_sparse - 1)];
@@ -106,18 +113,49 @@ Sparse *sparse_cell(Machine *m, unsigned tensor, const int64_t *at)
         if (s->key)
             continue;
         s->key = key;
-        if (++in->n_sparse > MOST_SPARSE)
-            m->run->failed = "too many elements of a tensor are touched at "
-                             "these sizes";
+        in->n_sparse++;
         return s;
     }
+}
+
+/* Memory for all cells, those of the allocation before it if they are enough.
+ */
+static bool open_dense(Machine *m, Instance *in, bool barrier)
+{
+    int64_t n = in->n_cells;
+    size_t each = sizeof *in->dense + (barrier ? 5 * sizeof *in->bars : 0);
+    if (!in->arena || n > in->room) {
+        arena_free(in->arena);
+        in->arena = NULL;
+        if (!room_for(m, (uint64_t)n * each))
+            return false;
+        in->arena = arena_child(m->arena);
+        in->room = n;
+        in->dense = arena_alloc(in->arena, (size_t)n * each);
+    } else if (n) {
+        memset(in->dense, 0, (size_t)n * each);
+    }
+    if (!barrier)
+        return true;
+    in->bars = in->dense + n;
+    in->arrives = in->bars + n;
+    in->awaits = in->arrives + n;
+    in->reached = in->awaits + n;
+    in->base = in->reached + n;
+    return true;
 }
 
 bool instance_open(Machine *m, unsigned tensor, const int64_t *extents)
 {
     const SyncTensor *t = &m->run->program->tensors[tensor];
     Instance *in = &m->instances[tensor];
-    *in = (Instance){ .live = true, .n_cells = 1 };
+    *in = (Instance){ .live = true,
+                      .n_cells = 1,
+                      .arena = in->arena,
+                      .room = in->room,
+                      .dense = in->dense,
+                      .turn = in->turn,
+                      .n_turn = in->n_turn };
     for (unsigned i = 0; i < t->value->type->rank; i++) {
         int64_t g = m->grains[tensor][i];
         in->cells[i] = extents[i] > 0 ? (extents[i] + g - 1) / g : 0;
@@ -127,9 +165,8 @@ bool instance_open(Machine *m, unsigned tensor, const int64_t *extents)
             return false;
         }
     }
-    if (t->space != SYNC_global)
-        in->dense = ARENA_ARRAY(m->arena, HandleId, in->n_cells);
-    return true;
+    return t->space == SYNC_global ||
+           open_dense(m, in, t->space == SYNC_barrier);
 }
 
 void instance_unflat(const Machine *m, unsigned tensor, int64_t flat,

@@ -169,7 +169,9 @@ struct SyncRun {
     int64_t **grains;              /* of sync_grains, once they were asked */
     struct SyncNodeSets *sets;     /* by node: threads of each tile */
     uint64_t n_events, max_events; /* the most that a run may make */
+    uint64_t most_bytes;           /* that it may use; 0: any number */
     bool eager; /* look for steady loops where little is to be gained, too */
+    bool every_step; /* take no loop for steady */
     /* Why the run stopped other than by its sink: a value that is not known,
      * an overflow, too many events. NULL: it did not. */
     const char *failed;
@@ -184,6 +186,11 @@ SyncRun *sync_run_new(Arena *arena, const SyncProgram *p, const SyncDevice *d,
 bool sync_run_task(SyncRun *run, SyncSink *sink);
 /* Values at this point of a run; false when not known. */
 bool sync_run_eval(const SyncRun *run, const Affine *e, int64_t *out);
+/* May so many bytes be taken where so many of `most` (0: of any number) are
+ * used? */
+bool sync_has_room(uint64_t most, uint64_t used, uint64_t bytes);
+/* Why a run fails that may not. */
+const char *sync_no_room(Arena *arena, uint64_t most);
 /* Row-major number of an element of a barrier with these extents. */
 int64_t sync_flat(unsigned rank, const int64_t *extents, const int64_t *index);
 

@@ -47,7 +47,10 @@ static void fault_record(Machine *m, const Record *r)
     for (uint32_t i = 0; i < r->n_pend && f->n_reported < SYNC_REPORTED; i++)
         f->n_reported +=
             barrier_find(m, r->pend[i].bar, &f->reported[f->n_reported]);
-    f->n_releases = barrier_find(m, r->free_bar, &f->release);
+    int64_t at[SYNC_MAX_RANK] = { 0 };
+    for (unsigned i = 0; i < f->rank; i++)
+        at[i] = f->element[i] / m->grains[f->tensor][i];
+    f->n_releases = r->free_bar && ring_release(m, f->tensor, at, &f->release);
 }
 
 /* ---- accesses ----------------------------------------------------------- */
@@ -196,6 +199,8 @@ static HandleId *cell_at(Machine *m, unsigned tensor, const int64_t *at)
     if (in->dense)
         return &in->dense[sync_flat(rank, in->cells, at)];
     Sparse *s = sparse_cell(m, tensor, at);
+    if (!s)
+        return NULL;
     touch(s, m->event->node);
     return &s->handle;
 }
@@ -214,7 +219,7 @@ static bool touch_box(Machine *m, Touching *a, unsigned tensor,
     }
     for (;;) {
         HandleId *cell = cell_at(m, tensor, at);
-        if (m->run->failed || !touch_cell(m, a, tensor, cell, at))
+        if (!cell || !touch_cell(m, a, tensor, cell, at))
             return false;
         unsigned i = rank;
         while (i-- > 0 && ++at[i] > last[i])
@@ -250,6 +255,14 @@ static bool read_barriers(Machine *m, unsigned tensor, unsigned n,
     return true;
 }
 
+/* One of n + 1 that ascend. */
+static void add_pend(Pend *pend, unsigned n, BarId bar, uint32_t count)
+{
+    for (; n && pend[n - 1].bar > bar; n--)
+        pend[n] = pend[n - 1];
+    pend[n] = (Pend){ bar, count };
+}
+
 static bool do_access(Machine *m, const SyncEvent *e)
 {
     const SyncNode *n = e->node;
@@ -270,7 +283,8 @@ static bool do_access(Machine *m, const SyncEvent *e)
         if (count && barrier_is_one_shot(&m->run->program->tensors[e->barrier]))
             return fault_at(m, FAULT_trailing_after_arrive, e->barrier,
                             e->targets[i], count);
-        pend[i] = (Pend){ bars->bar_base + (BarId)e->targets[i], count };
+        add_pend(pend, i, bar_of(m, e->barrier, e->targets[i]),
+                 (uint32_t)bar_count(bars, e->targets[i]));
     }
     return touch_box(m, &a, n->tensor, e->lo, e->hi) &&
            (!e->n_targets ||
@@ -278,117 +292,6 @@ static bool do_access(Machine *m, const SyncEvent *e)
 }
 
 /* ---- synchronisation ---------------------------------------------------- */
-
-/* What a synchronising event does to one record. */
-typedef struct Change {
-    enum { CHANGE_fence, CHANGE_arrive, CHANGE_await, CHANGE_forget } kind;
-    ThreadsId c;
-    const SyncTimeline *l1, *l2;
-    unsigned n;
-    const BarId *targets;
-    uint32_t count;
-    int64_t limit;
-    BarId lo, hi;
-} Change;
-
-static RecordImage change_record(Machine *m, const Change *c, RecordId id)
-{
-    while (m->images.len <= id) {
-        VEC_PUSH(m->arena, &m->images, ((RecordImage){ 0 }));
-        VEC_PUSH(m->arena, &m->stamps, 0);
-    }
-    if (m->stamps.data[id] == m->stamp)
-        return m->images.data[id];
-    RecordImage out;
-    if (c->kind == CHANGE_fence)
-        out = record_fence(m->records, id, c->c, c->l1, c->l2);
-    else if (c->kind == CHANGE_arrive)
-        out = record_arrive(m->records, id, c->c, c->l1, c->n, c->targets,
-                            c->count);
-    else if (c->kind == CHANGE_await)
-        out = record_await(m->records, id, c->c, c->l2, *c->targets, c->limit);
-    else
-        out = record_forget(m->records, id, c->lo, c->hi);
-    m->stamps.data[id] = m->stamp;
-    m->images.data[id] = out;
-    return out;
-}
-
-/* The state with its records changed; the same where none did. */
-static StateId change_state(Machine *m, const Change *c, StateId id)
-{
-    State s = *state_get(m->records, id);
-    unsigned n = s.n_reads + s.n_mutates, n_reads = 0;
-    bool any = false;
-    m->scratch.len = 0;
-    for (unsigned i = 0; i < n; i++) {
-        RecordImage image = change_record(m, c, s.records[i]);
-        any = any || image.n != 1 || image.id[0] != s.records[i];
-        for (unsigned k = 0; k < image.n; k++)
-            VEC_PUSH(m->arena, &m->scratch, image.id[k]);
-        if (i < s.n_reads)
-            n_reads = (unsigned)m->scratch.len;
-    }
-    if (!any)
-        return id;
-    return state_intern(m->records, s.free_bar, n_reads, m->scratch.data,
-                        (unsigned)m->scratch.len - n_reads,
-                        m->scratch.data + n_reads);
-}
-
-/* Freed records and those without anything never change again. */
-static bool is_inert(Machine *m, StateId id)
-{
-    const State *s = state_get(m->records, id);
-    for (unsigned i = 0; i < s->n_reads + s->n_mutates; i++) {
-        const Record *r = record_get(m->records, s->records[i]);
-        if (r->n_pend || r->witness)
-            return false;
-    }
-    return true;
-}
-
-/* The handle's state after the change; inert ones are put aside. */
-static void change_handle(Machine *m, const Change *c, HandleId h)
-{
-    StateId from = m->handles.data[h].state, to = from;
-    if (!m->handles.data[h].count) {
-        handle_detach(m, from);
-        return;
-    }
-    bool inert = is_inert(m, from);
-    if (!inert || c->kind == CHANGE_forget)
-        to = change_state(m, c, from);
-    if (inert && to == from) {
-        VEC_PUSH(m->arena, &m->inert, h);
-        return;
-    }
-    VEC_PUSH(m->arena, &m->live, h);
-    if (to == from)
-        return;
-    VEC_PUSH(m->arena, &m->changed, h);
-    VEC_PUSH(m->arena, &m->changed_to, to);
-    handle_detach(m, from);
-}
-
-/* Changes the states behind all live handles at once. */
-static void change_all(Machine *m, const Change *c)
-{
-    if (!++m->stamp)
-        panic("sync-check: stamps ran out");
-    for (size_t i = 0; c->kind == CHANGE_forget && i < m->inert.len; i++)
-        VEC_PUSH(m->arena, &m->live, m->inert.data[i]);
-    if (c->kind == CHANGE_forget)
-        m->inert.len = 0;
-    m->changed.len = m->changed_to.len = 0;
-    size_t n = m->live.len;
-    m->live.len = 0;
-    for (size_t i = 0; i < n; i++)
-        if (!m->handles.data[m->live.data[i]].forward)
-            change_handle(m, c, m->live.data[i]);
-    for (size_t i = 0; i < m->changed.len; i++)
-        handle_attach(m, m->changed.data[i], m->changed_to.data[i]);
-}
 
 static bool do_fence(Machine *m, const SyncEvent *e)
 {
@@ -398,6 +301,18 @@ static bool do_fence(Machine *m, const SyncEvent *e)
                  .l2 = e->node->second };
     change_all(m, &c);
     return true;
+}
+
+/* The numbers of all that an Arrive reaches, ascending. */
+static void find_bars(Machine *m, const SyncEvent *e, BarId *out)
+{
+    for (unsigned i = 0; i < e->n_targets; i++) {
+        BarId bar = bar_of(m, e->barrier, e->targets[i]);
+        unsigned k = i;
+        for (; k && out[k - 1] > bar; k--)
+            out[k] = out[k - 1];
+        out[k] = bar;
+    }
 }
 
 static bool do_arrive(Machine *m, const SyncEvent *e)
@@ -410,8 +325,7 @@ static bool do_arrive(Machine *m, const SyncEvent *e)
     uint32_t count = in->arrives[e->home]++;
     if (count && barrier_is_one_shot(t))
         return fault_at(m, FAULT_arrived_twice, e->barrier, e->home, count + 1);
-    for (unsigned i = 0; i < e->n_targets; i++)
-        targets[i] = in->bar_base + (BarId)e->targets[i];
+    find_bars(m, e, targets);
     for (unsigned i = 0; i < e->n_targets; i++)
         in->reached[e->targets[i]]++;
     Change c = { .kind = CHANGE_arrive,
@@ -419,10 +333,11 @@ static bool do_arrive(Machine *m, const SyncEvent *e)
                  .l1 = e->node->first,
                  .n = e->n_targets,
                  .targets = targets,
-                 .count = count };
+                 .count = count - in->base[e->home] };
     change_all(m, &c);
     for (unsigned i = 0; i < e->n_targets; i++)
         ring_bury(m, e->barrier, e->targets[i]);
+    bars_sweep(m, e->barrier, e->home);
     return true;
 }
 
@@ -436,12 +351,13 @@ static bool do_await(Machine *m, const SyncEvent *e)
     if (awaits && t->mem->barrier == BARRIER_cluster)
         return fault_at(m, FAULT_awaited_twice, e->barrier, e->home,
                         awaits + 1);
-    BarId bar = in->bar_base + (BarId)e->home;
+    BarId bar = bar_of(m, e->barrier, e->home);
     Change c = { .kind = CHANGE_await,
                  .c = e->threads,
                  .l2 = e->node->second,
+                 .n = 1,
                  .targets = &bar,
-                 .limit = (int64_t)in->arrives[e->home] - 1 - e->node->n };
+                 .limit = bar_count(in, e->home) - 1 - e->node->n };
     if (barrier_is_one_shot(t) && in->reached[e->home] < t->source_ctas)
         m->pub.early = true;
     if (c.limit < 0)
@@ -538,10 +454,7 @@ static bool free_barrier(Machine *m, unsigned tensor)
         if (in->awaits[i] != 1 && t->mem->barrier == BARRIER_cluster)
             return fault_at(m, FAULT_await_count, tensor, i, in->awaits[i]);
     }
-    Change c = { .kind = CHANGE_forget,
-                 .lo = in->bar_base,
-                 .hi = in->bar_base + (BarId)in->n_bars };
-    change_all(m, &c);
+    bars_end(m, tensor);
     return true;
 }
 
@@ -567,6 +480,10 @@ static bool on_event(SyncSink *self, const SyncEvent *e)
 {
     Machine *m = (Machine *)self;
     m->event = e;
+    if (!room_make(m))
+        return false;
+    m->pub.n_syncs +=
+        e->node->kind != SYNC_access && e->node->kind != SYNC_alloc;
     switch (e->node->kind) {
     case SYNC_access:
         return do_access(m, e);
@@ -605,7 +522,8 @@ SyncMachine *sync_machine_new(Arena *arena, SyncRun *run, int64_t **grains)
     m->instances = ARENA_ARRAY(arena, Instance, p->n_tensors);
     m->steps = ARENA_ARRAY(arena, SyncStep, SYNC_STEPS);
     VEC_PUSH(arena, &m->handles, ((Handle){ 0 }));
-    m->next_bar = 1;
+    m->lowest = 1;
+    changes_open(m);
     for (unsigned i = 0; i < p->n_tensors; i++)
         if (p->tensors[i].space == SYNC_global && p->tensors[i].checked)
             instance_open(m, i, run->extents[i]);

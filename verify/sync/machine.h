@@ -89,6 +89,7 @@ typedef struct SyncMachine {
      * then can threads wait for each other. */
     bool early;
     VEC(SyncLoop) loops;
+    uint64_t n_syncs; /* fences, arrivals and awaits that it was given */
 } SyncMachine;
 
 /* Grains by tensor and dimension for the sizes of the run: rank entries each.

@@ -28,17 +28,27 @@ struct RecordTable {
     size_t pend_cap;
     RecordId *ids; /* scratch */
     size_t ids_cap;
-    VEC(bool) buried; /* by BarId */
 };
 
-RecordTable *record_table_new(Arena *arena, ThreadPool *pool)
+RecordTable *record_table_new(Arena *parent, ThreadPool *pool)
 {
+    Arena *arena = arena_child(parent);
     RecordTable *t = ARENA_NEW(arena, RecordTable);
     t->arena = arena;
     t->pool = pool;
     VEC_PUSH(arena, &t->records, (Record){ 0 });
     VEC_PUSH(arena, &t->states, (State){ 0 });
     return t;
+}
+
+void record_table_free(RecordTable *t)
+{
+    arena_free(t->arena);
+}
+
+size_t record_table_bytes(const RecordTable *t)
+{
+    return arena_bytes(t->arena);
 }
 
 const Record *record_get(const RecordTable *t, RecordId id)
@@ -235,6 +245,16 @@ static bool state_same(const State *a, const State *b)
            (!n || !memcmp(a->records, b->records, n * sizeof *a->records));
 }
 
+static void summarize(const RecordTable *t, State *s)
+{
+    for (uint32_t i = 0; i < s->n_reads + s->n_mutates; i++) {
+        const Record *r = &t->records.data[s->records[i]];
+        s->witness |= r->witness;
+        for (uint32_t k = 0; k < r->n_pend; k++)
+            s->pends |= UINT64_C(1) << r->pend[k].bar % 64;
+    }
+}
+
 StateId state_intern(RecordTable *t, BarId free_bar, unsigned n_reads,
                      const RecordId *reads, unsigned n_mutates,
                      const RecordId *mutates)
@@ -254,7 +274,10 @@ StateId state_intern(RecordTable *t, BarId free_bar, unsigned n_reads,
     n_mutates = normalize(t, ids + n_reads, n_mutates);
     if (any_freed(t, n_mutates, ids + n_reads))
         free_bar = 0;
-    State s = { free_bar, n_reads, n_mutates, ids };
+    State s = { .free_bar = free_bar,
+                .n_reads = n_reads,
+                .n_mutates = n_mutates,
+                .records = ids };
     unsigned n = n_reads + n_mutates;
     uint64_t hash = mix_words(mix(HASH_SEED, free_bar), ids, n);
     hash = mix(hash, n_reads);
@@ -266,21 +289,10 @@ StateId state_intern(RecordTable *t, BarId free_bar, unsigned n_reads,
             return x->slots[i].id;
     StateId id = (StateId)t->states.len;
     s.records = arena_memdup(t->arena, ids, n * sizeof *ids);
+    summarize(t, &s);
     VEC_PUSH(t->arena, &t->states, s);
     index_add(t->arena, x, hash, id);
     return id;
-}
-
-void record_table_bury(RecordTable *t, BarId bar)
-{
-    while (t->buried.len <= bar)
-        VEC_PUSH(t->arena, &t->buried, false);
-    t->buried.data[bar] = true;
-}
-
-bool record_table_is_buried(const RecordTable *t, BarId bar)
-{
-    return bar < t->buried.len && t->buried.data[bar];
 }
 
 /* ---- visibility --------------------------------------------------------- */
@@ -457,9 +469,7 @@ static void draft_pend(RecordTable *t, Draft *d, unsigned n,
     while (i < d->r.n_pend || k < n) {
         if (k == n || (i < d->r.n_pend && old[i].bar <= targets[k])) {
             k += k < n && old[i].bar == targets[k];
-            if (!record_table_is_buried(t, old[i].bar))
-                out[len++] = old[i];
-            i++;
+            out[len++] = old[i++];
         } else {
             out[len++] = (Pend){ targets[k++], count };
         }
@@ -506,19 +516,34 @@ RecordImage record_await(RecordTable *t, RecordId id, ThreadsId c,
     return same(id);
 }
 
-RecordImage record_forget(RecordTable *t, RecordId id, BarId lo, BarId hi)
+BarId bar_settle(BarId free_bar, const BarFate *fates)
+{
+    if (!free_bar || free_bar == BAR_NEVER)
+        return free_bar;
+    const BarFate *fate = &fates[free_bar];
+    return fate->ends ? 0 : fate->buried ? BAR_NEVER : free_bar;
+}
+
+RecordImage record_settle(RecordTable *t, RecordId id, const BarFate *fates)
 {
     Record r = t->records.data[id];
     Pend *out = pend_room(t, r.n_pend);
     uint32_t n = 0;
-    for (uint32_t i = 0; i < r.n_pend; i++)
-        if (r.pend[i].bar < lo || r.pend[i].bar >= hi)
-            out[n++] = r.pend[i];
-    bool owned = r.free_bar >= lo && r.free_bar < hi;
-    if (n == r.n_pend && !owned)
+    BarId free_bar = bar_settle(r.free_bar, fates);
+    bool any = free_bar != r.free_bar;
+    for (uint32_t i = 0; i < r.n_pend; i++) {
+        Pend p = r.pend[i];
+        const BarFate *fate = &fates[p.bar];
+        uint32_t less = fate->less < p.count ? fate->less : p.count;
+        p.count -= less;
+        any = any || less || fate->ends || fate->buried;
+        if (!fate->ends && !fate->buried)
+            out[n++] = p;
+    }
+    if (!any)
         return same(id);
     r.pend = out;
     r.n_pend = n;
-    r.free_bar = owned ? 0 : r.free_bar;
+    r.free_bar = free_bar;
     return same(record_intern(t, &r));
 }

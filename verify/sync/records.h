@@ -17,6 +17,8 @@
 typedef uint32_t RecordId; /* from 1; 0: none */
 typedef uint32_t StateId;  /* 0: untouched, unrestricted */
 typedef uint32_t BarId;    /* an element of a live barrier, from 1; 0: none */
+/* As what frees: an element that nobody will name again. */
+#define BAR_NEVER ((BarId)UINT32_MAX)
 
 /* Flags of a signature (thread, qualitative timeline, flag). */
 typedef enum VisFlag {
@@ -58,10 +60,18 @@ typedef struct State {
     BarId free_bar;
     uint32_t n_reads, n_mutates;
     const RecordId *records; /* reads, then mutates; each ascending */
+    /* Derived, of all records: timelines with an issue or full signature, and
+     * barriers waited for, as bits 1 << BarId % 64. Without both nothing but
+     * the end of a barrier changes them. */
+    uint32_t witness;
+    uint64_t pends;
 } State;
 
+/* Lives in an arena of its own, a child of the one given. */
 typedef struct RecordTable RecordTable;
-RecordTable *record_table_new(Arena *arena, ThreadPool *pool);
+RecordTable *record_table_new(Arena *parent, ThreadPool *pool);
+void record_table_free(TAKES RecordTable *t);
+size_t record_table_bytes(const RecordTable *t);
 const Record *record_get(const RecordTable *t, RecordId id);
 /* Interns what r says, in its normal form: `own` is dropped where all of the
  * family have its signatures. r's arrays are copied. */
@@ -74,9 +84,6 @@ StateId state_intern(RecordTable *t, BarId free_bar, unsigned n_reads,
 
 /* Is what was written there released? Then nothing may touch it any more. */
 bool state_is_freed(const RecordTable *t, StateId id);
-/* Nobody will await this element any more: records forget it in time. */
-void record_table_bury(RecordTable *t, BarId bar);
-bool record_table_is_buried(const RecordTable *t, BarId bar);
 
 /* The threads that have any of these timelines with this flag, but for own
  * signatures. */
@@ -103,8 +110,18 @@ RecordImage record_arrive(RecordTable *t, RecordId id, ThreadsId c,
 /* Arrivals up to number `limit` are complete. */
 RecordImage record_await(RecordTable *t, RecordId id, ThreadsId c,
                          const SyncTimeline *l2, BarId bar, int64_t limit);
-/* The barriers [lo, hi) are no more. */
-RecordImage record_forget(RecordTable *t, RecordId id, BarId lo, BarId hi);
+
+/* What becomes of an element of a barrier. */
+typedef struct BarFate {
+    bool buried;   /* nobody will name it: what waits for it does in vain */
+    bool ends;     /* it is no more */
+    uint32_t less; /* arrivals that are counted no longer */
+} BarFate;
+
+/* fates by BarId. */
+RecordImage record_settle(RecordTable *t, RecordId id, const BarFate *fates);
+/* What frees, as the fates make it. */
+BarId bar_settle(BarId free_bar, const BarFate *fates);
 /* Which part of the family does an Arrive or Fence of c with l1 reach? Sets
  * *all where it is all of it; otherwise the threads of `own`. */
 ThreadsId record_witnessed(const RecordTable *t, const Record *r, ThreadsId c,

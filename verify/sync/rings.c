@@ -11,23 +11,6 @@ bool barrier_is_one_shot(const SyncTensor *t)
            t->mem->barrier == BARRIER_cluster;
 }
 
-bool barrier_find(const Machine *m, BarId bar, SyncElement *out)
-{
-    for (unsigned i = 0; i < m->run->program->n_tensors; i++) {
-        const Instance *in = &m->instances[i];
-        if (!in->live || bar < in->bar_base || bar - in->bar_base >= in->n_bars)
-            continue;
-        *out = (SyncElement){ i, (int64_t)bar - in->bar_base };
-        return true;
-    }
-    return false;
-}
-
-int64_t barrier_margin(const SyncTensor *t)
-{
-    return t->value->ring_dim >= 0 ? 2 * t->value->ring_depth : 0;
-}
-
 static int64_t pre_arrived(const SyncTensor *t)
 {
     return t->value->ring_dim >= 0 && t->mem->pre_arrive > 0
@@ -40,15 +23,7 @@ void barrier_open(Machine *m, unsigned tensor)
     const SyncTensor *t = &m->run->program->tensors[tensor];
     Instance *in = &m->instances[tensor];
     in->n_bars = in->n_cells;
-    in->bar_base = m->next_bar;
-    m->next_bar += (BarId)in->n_bars;
-    if (barrier_margin(t))
-        m->next_bar +=
-            (BarId)(barrier_margin(t) *
-                    instance_stride(m, tensor, (unsigned)t->value->ring_dim));
-    in->arrives = ARENA_ARRAY(m->arena, uint32_t, in->n_bars);
-    in->awaits = ARENA_ARRAY(m->arena, uint32_t, in->n_bars);
-    in->reached = ARENA_ARRAY(m->arena, uint32_t, in->n_bars);
+    bars_reserve(m, tensor);
     if (!pre_arrived(t))
         return;
     int64_t inner = instance_stride(m, tensor, (unsigned)t->value->ring_dim);
@@ -93,7 +68,7 @@ static unsigned multicast_group(Machine *m, unsigned guard, const int64_t *at,
             to[d] = t->patterns[k] >> d & 1 ? 0 : at[d];
         while (i != UINT32_MAX) {
             int64_t flat = sync_flat(rank, in->cells, to);
-            n = add_pend(out, n, in->bar_base + (BarId)flat);
+            n = add_pend(out, n, bar_of(m, guard, flat));
             i = rank;
             while (i-- > 0) {
                 if (!(t->patterns[k] >> i & 1))
@@ -107,10 +82,10 @@ static unsigned multicast_group(Machine *m, unsigned guard, const int64_t *at,
     return n;
 }
 
-/* The guard's element by so many along the ring after the one at `at`; 0:
+/* The guard's element by so many along the ring after the one at `at`; -1:
  * there is none. */
-static BarId neighbour(Machine *m, unsigned tensor, const int64_t *at,
-                       int64_t by)
+static int64_t neighbour(const Machine *m, unsigned tensor, const int64_t *at,
+                         int64_t by)
 {
     const SyncTensor *t = &m->run->program->tensors[tensor];
     const Instance *bars = &m->instances[t->guard];
@@ -119,9 +94,27 @@ static BarId neighbour(Machine *m, unsigned tensor, const int64_t *at,
     int64_t *k = &to[t->value->ring_dim];
     *k += by;
     if (*k < 0 || *k >= bars->cells[t->value->ring_dim])
-        return 0;
-    return bars->bar_base +
-           (BarId)sync_flat(tensor_rank(m, t->guard), bars->cells, to);
+        return -1;
+    return sync_flat(tensor_rank(m, t->guard), bars->cells, to);
+}
+
+static BarId neighbour_bar(Machine *m, unsigned tensor, const int64_t *at,
+                           int64_t by)
+{
+    int64_t flat = neighbour(m, tensor, at, by);
+    return flat < 0 ? 0
+                    : bar_of(m, m->run->program->tensors[tensor].guard, flat);
+}
+
+bool ring_release(const Machine *m, unsigned tensor, const int64_t *at,
+                  SyncElement *out)
+{
+    const SyncTensor *t = &m->run->program->tensors[tensor];
+    int64_t flat = m->instances[tensor].ring
+                       ? neighbour(m, tensor, at, t->value->ring_depth)
+                       : -1;
+    *out = (SyncElement){ t->guard, flat };
+    return flat >= 0;
 }
 
 StateId ring_state(Machine *m, unsigned tensor, const int64_t *at)
@@ -130,11 +123,11 @@ StateId ring_state(Machine *m, unsigned tensor, const int64_t *at)
     int64_t depth = t->value->ring_depth;
     Pend pend[SYNC_MOST_PEND];
     Record r = { .pend = pend, .mask = t->mask };
-    r.free_bar = neighbour(m, tensor, at, depth);
+    r.free_bar = neighbour_bar(m, tensor, at, depth);
     if (t->guard != tensor) {
         r.n_pend = multicast_group(m, t->guard, at, pend);
     } else {
-        BarId before = neighbour(m, tensor, at, -depth);
+        BarId before = neighbour_bar(m, tensor, at, -depth);
         pend[0] = (Pend){ before, 0 };
         r.n_pend = before ? 1 : 0;
     }
@@ -206,7 +199,6 @@ static void wake(Machine *m, unsigned tensor, const int64_t *lead)
 void ring_wake(Machine *m, unsigned barrier, int64_t flat)
 {
     const SyncProgram *p = m->run->program;
-    const Instance *bars = &m->instances[barrier];
     int64_t home[SYNC_MAX_RANK] = { 0 }, at[SYNC_MAX_RANK] = { 0 };
     Pend group[SYNC_MOST_PEND];
     unsigned n = 0;
@@ -224,7 +216,9 @@ void ring_wake(Machine *m, unsigned barrier, int64_t flat)
         }
         n = n ? n : multicast_group(m, barrier, home, group);
         for (unsigned k = 0; k < n; k++) {
-            instance_unflat(m, barrier, group[k].bar - bars->bar_base, at);
+            SyncElement e;
+            barrier_find(m, group[k].bar, &e);
+            instance_unflat(m, barrier, e.flat, at);
             wake(m, i, at);
         }
     }
@@ -238,8 +232,7 @@ void ring_bury(Machine *m, unsigned barrier, int64_t flat)
         return;
     int64_t at[SYNC_MAX_RANK] = { 0 };
     instance_unflat(m, barrier, flat, at);
-    BarId bar = neighbour(m, barrier, at, -t->value->ring_depth);
-    if (bar && state_is_freed(m->records,
-                              handle_state(m, in->dense[bar - in->bar_base])))
-        record_table_bury(m->records, bar);
+    int64_t old = neighbour(m, barrier, at, -t->value->ring_depth);
+    if (old >= 0 && state_is_freed(m->records, handle_state(m, in->dense[old])))
+        bar_bury(m, barrier, old);
 }

@@ -72,6 +72,19 @@ static bool eval_extents(SyncRun *run, unsigned tensor)
     return true;
 }
 
+bool sync_has_room(uint64_t most, uint64_t used, uint64_t bytes)
+{
+    return !most || (bytes <= most && used <= most - bytes);
+}
+
+const char *sync_no_room(Arena *arena, uint64_t most)
+{
+    return arena_printf(arena,
+                        "more than %llu MiB of memory would be needed at these "
+                        "sizes; sync-check{max-mib=N} gives it more",
+                        (unsigned long long)(most >> 20));
+}
+
 int64_t sync_flat(unsigned rank, const int64_t *extents, const int64_t *index)
 {
     int64_t flat = 0;

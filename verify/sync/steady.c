@@ -43,18 +43,17 @@ typedef struct Watch {
     unsigned tries;
     Snapshot kept[KEPT];
     unsigned n_kept;
+    unsigned generation; /* of the states that they hold */
 } Watch;
 
-/* What records and states become: remembered by number. */
+/* What records and states are when all that moves is moved back by n periods:
+ * remembered by number. */
 typedef struct Mapping {
     Arena *arena;
     Machine *m;
     const Moves *moves;
-    int64_t n; /* canonical: periods to move back */
-    /* Moving on by so many periods, arrivals in each. */
-    bool on;
-    int64_t by;
-    int64_t **arrived; /* by tensor */
+    int64_t n;
+    const int64_t *first; /* by tensor: a number for the first element */
     VEC(RecordId) records;
     VEC(StateId) states;
 } Mapping;
@@ -96,24 +95,37 @@ static bool is_past(const Machine *m, const Moves *mv, unsigned tensor,
     return is_behind(m, mv, tensor, key, n, 0);
 }
 
-/* The element moved: on, or back with a mark. Those far behind stay: no trip
- * names them, and so they may be known by any name. */
+/* Elements so far behind along a ring are named by no trip, and so may be known
+ * by any name. */
+static int64_t margin_of(const Machine *m, unsigned tensor)
+{
+    const Value *v = m->run->program->tensors[tensor].value;
+    return v->ring_dim >= 0 ? 2 * v->ring_depth : 0;
+}
+
+/* Does it move with the trips? Those far behind stay. */
+static bool bar_moves(const Machine *m, const Moves *mv, SyncElement e,
+                      int64_t n)
+{
+    return mv->tensors[e.tensor].by &&
+           !is_behind(m, mv, e.tensor, e.flat, n, margin_of(m, e.tensor));
+}
+
+/* The element moved back, with a mark. */
 static BarId map_bar(const Mapping *map, BarId bar)
 {
     SyncElement e;
-    if (!barrier_find(map->m, bar, &e) || !map->moves->tensors[e.tensor].by)
+    if (!barrier_find(map->m, bar, &e) ||
+        !bar_moves(map->m, map->moves, e, map->n))
         return bar;
-    int64_t far = barrier_margin(&map->m->run->program->tensors[e.tensor]);
-    if (is_behind(map->m, map->moves, e.tensor, e.flat, map->n, far))
-        return bar;
-    int64_t shift = shift_of(map->m, map->moves, e.tensor);
-    if (map->on)
-        return bar + (BarId)(map->by * shift);
-    far *= instance_stride(map->m, e.tensor, map->moves->tensors[e.tensor].dim);
-    return MOVED_BAR | (BarId)(bar + far - map->n * shift);
+    int64_t far =
+        margin_of(map->m, e.tensor) *
+        instance_stride(map->m, e.tensor, map->moves->tensors[e.tensor].dim);
+    return MOVED_BAR | (BarId)(map->first[e.tensor] + e.flat + far -
+                               map->n * shift_of(map->m, map->moves, e.tensor));
 }
 
-/* Arrivals that a record waits for: back, as their age, in which what no Await
+/* Arrivals that a record waits for, as their age, in which what no Await
  * leaves out is old. */
 static uint32_t map_count(const Mapping *map, Pend p)
 {
@@ -122,11 +134,9 @@ static uint32_t map_count(const Mapping *map, Pend p)
     if (!barrier_find(map->m, p.bar, &e) ||
         barrier_is_one_shot(&tensors[e.tensor]))
         return p.count;
-    if (map->on)
-        return p.count + (uint32_t)(map->by * map->arrived[e.tensor][e.flat]);
-    uint32_t age = map->m->instances[e.tensor].arrives[e.flat] - p.count;
-    uint32_t most = (uint32_t)tensors[e.tensor].most_left;
-    return age < most + 1 ? age : most + 1;
+    int64_t count = bar_count(&map->m->instances[e.tensor], e.flat);
+    int64_t age = count - p.count, most = tensors[e.tensor].most_left;
+    return (uint32_t)(age < most + 1 ? age : most + 1);
 }
 
 /* ---- records and states ------------------------------------------------- */
@@ -143,7 +153,7 @@ static RecordId map_record(Mapping *map, RecordId id)
     unsigned n = 0;
     for (unsigned i = 0; i < r.n_pend; i++) {
         Pend p = r.pend[i];
-        if (record_table_is_buried(map->m->records, p.bar))
+        if (map->m->owners.data[p.bar].buried)
             continue;
         p = (Pend){ map_bar(map, p.bar), map_count(map, p) };
         unsigned k = n++;
@@ -228,6 +238,25 @@ static void add_sparse(Mapping *map, unsigned tensor, Entries *out)
         qsort(out->data, out->len, sizeof *out->data, compare_entries);
 }
 
+/* Numbers for the first elements of barriers, with room for what is behind. */
+static const int64_t *number_elements(const Machine *m, Arena *arena)
+{
+    unsigned n = m->run->program->n_tensors;
+    int64_t *first = ARENA_ARRAY(arena, int64_t, n), next = 0;
+    for (unsigned i = 0; i < n; i++) {
+        const Instance *in = &m->instances[i];
+        const Value *v = m->run->program->tensors[i].value;
+        first[i] = next;
+        if (!in->live || !in->n_bars)
+            continue;
+        next += in->n_bars;
+        if (v->ring_dim >= 0)
+            next +=
+                margin_of(m, i) * instance_stride(m, i, (unsigned)v->ring_dim);
+    }
+    return first;
+}
+
 static void take_snapshot(Machine *m, Watch *w, int64_t trip, Snapshot *out)
 {
     unsigned n = m->run->program->n_tensors;
@@ -235,9 +264,11 @@ static void take_snapshot(Machine *m, Watch *w, int64_t trip, Snapshot *out)
     out->n = (trip - w->moves.lo) / w->moves.period;
     out->entries = ARENA_ARRAY(w->arena, Entries, n);
     out->arrives = ARENA_ARRAY(w->arena, uint32_t *, n);
-    Mapping map = {
-        .arena = w->arena, .m = m, .moves = &w->moves, .n = out->n
-    };
+    Mapping map = { .arena = w->arena,
+                    .m = m,
+                    .moves = &w->moves,
+                    .n = out->n,
+                    .first = number_elements(m, w->arena) };
     for (unsigned i = 0; i < n; i++) {
         const Instance *in = &m->instances[i];
         if (!in->live)
@@ -330,8 +361,8 @@ typedef struct Jump {
     Machine *m;
     const Moves *moves;
     const Snapshot *from, *now;
-    int64_t times; /* distances from `from` to `now` to go on by */
-    Mapping map;
+    Arena *arena;
+    int64_t times;      /* distances from `from` to `now` to go on by */
     const Kinds *kinds; /* by tensor */
 } Jump;
 
@@ -353,6 +384,8 @@ static void put_sparse(Jump *j, unsigned tensor, int64_t key, StateId s,
     int64_t at[SYNC_MAX_RANK] = { 0 };
     instance_unflat(j->m, tensor, key, at);
     Sparse *c = sparse_cell(j->m, tensor, at);
+    if (!c)
+        return;
     cell_set(j->m, &c->handle, s);
     c->use.how = 0;
     if (e)
@@ -368,37 +401,16 @@ static void put(Jump *j, unsigned tensor, int64_t key, StateId s,
         put_sparse(j, tensor, key, s, e, use);
 }
 
-/* The cell's state, moved on. */
-static StateId state_on(Jump *j, unsigned tensor, int64_t key)
+static StateId state_at(const Jump *j, unsigned tensor, int64_t key)
 {
     Machine *m = j->m;
     const Instance *in = &m->instances[tensor];
-    if (in->dense)
-        return map_state(&j->map, handle_state(m, in->dense[key]));
     int64_t at[SYNC_MAX_RANK] = { 0 };
+    if (in->dense)
+        return handle_state(m, in->dense[key]);
     instance_unflat(m, tensor, key, at);
-    return map_state(&j->map,
-                     handle_state(m, sparse_cell(m, tensor, at)->handle));
-}
-
-/* Cells that stay. */
-static void move_states(Jump *j, unsigned tensor)
-{
-    const Entries *x = &j->now->entries[tensor];
-    for (size_t i = 0; i < x->len; i++) {
-        int64_t key = x->data[i].key;
-        Instance *in = &j->m->instances[tensor];
-        if (in->dense && !in->dense[key])
-            continue;
-        StateId s = state_on(j, tensor, key);
-        if (in->dense) {
-            cell_set(j->m, &in->dense[key], s);
-            continue;
-        }
-        int64_t at[SYNC_MAX_RANK] = { 0 };
-        instance_unflat(j->m, tensor, key, at);
-        cell_set(j->m, &sparse_cell(j->m, tensor, at)->handle, s);
-    }
+    const Sparse *c = sparse_cell(m, tensor, at);
+    return c ? handle_state(m, c->handle) : 0;
 }
 
 /* Where an entry of a moving tensor goes. */
@@ -424,12 +436,12 @@ static void move_cells(Jump *j, unsigned tensor)
     Machine *m = j->m;
     const Entries *x = &j->now->entries[tensor];
     int64_t shift = shift_of(m, j->moves, tensor) * (j->now->n - j->from->n);
-    StateId *to = ARENA_ARRAY(j->map.arena, StateId, x->len);
-    CellUse *use = ARENA_ARRAY(j->map.arena, CellUse, x->len);
-    unsigned char *how = ARENA_ARRAY(j->map.arena, unsigned char, x->len);
+    StateId *to = ARENA_ARRAY(j->arena, StateId, x->len);
+    CellUse *use = ARENA_ARRAY(j->arena, CellUse, x->len);
+    unsigned char *how = ARENA_ARRAY(j->arena, unsigned char, x->len);
     for (size_t i = 0; i < x->len; i++) {
         const Entry *e = &x->data[i];
-        to[i] = state_on(j, tensor, e->key);
+        to[i] = state_at(j, tensor, e->key);
         how[i] = (unsigned char)goes(j, tensor, e);
         if (e->use)
             use[i] = *e->use;
@@ -440,9 +452,8 @@ static void move_cells(Jump *j, unsigned tensor)
         else
             put(j, tensor, x->data[i].key, to[i], &x->data[i], &use[i]);
     for (size_t i = 0; i < x->len; i++)
-        for (int64_t q = 1; how[i] == GOES_repeats && q <= j->times &&
-                            !m->run->failed;
-             q++)
+        for (int64_t q = 1;
+             how[i] == GOES_repeats && q <= j->times && !m->run->failed; q++)
             put(j, tensor, x->data[i].key + q * shift, to[i], &x->data[i],
                 &use[i]);
     for (size_t i = 0; i < x->len; i++)
@@ -451,59 +462,41 @@ static void move_cells(Jump *j, unsigned tensor)
                 &x->data[i], &use[i]);
 }
 
-/* Arrivals in a period on barriers that count on. */
-static void find_arrived(Jump *j)
+/* Arrivals on barriers that count on: the pending ones stay as old as they
+ * are. */
+static void count_on(Jump *j, unsigned tensor)
 {
-    Machine *m = j->m;
-    unsigned n = m->run->program->n_tensors;
-    j->map.arrived = ARENA_ARRAY(j->map.arena, int64_t *, n);
-    for (unsigned i = 0; i < n; i++) {
-        const Instance *in = &m->instances[i];
-        if (!in->live || !j->now->arrives[i])
-            continue;
-        j->map.arrived[i] = ARENA_ARRAY(j->map.arena, int64_t, in->n_bars);
-        for (int64_t k = 0; k < in->n_bars; k++)
-            j->map.arrived[i][k] =
-                ((int64_t)j->now->arrives[i][k] - j->from->arrives[i][k]) /
-                (j->now->n - j->from->n);
+    Instance *in = &j->m->instances[tensor];
+    const uint32_t *now = j->now->arrives[tensor];
+    for (int64_t k = 0; now && k < in->n_bars; k++) {
+        uint32_t more =
+            (uint32_t)j->times * (now[k] - j->from->arrives[tensor][k]);
+        in->arrives[k] += more;
+        in->base[k] += more;
     }
 }
 
-static void count_on(Jump *j)
+static bool moves_on(SyncElement e, void *user)
 {
-    Machine *m = j->m;
-    for (unsigned i = 0; i < m->run->program->n_tensors; i++)
-        for (int64_t k = 0; j->map.arrived[i] && k < m->instances[i].n_bars;
-             k++)
-            m->instances[i].arrives[k] +=
-                (uint32_t)(j->map.by * j->map.arrived[i][k]);
+    const Jump *j = user;
+    return bar_moves(j->m, j->moves, e, j->now->n);
 }
 
-static void jump(Machine *m, Watch *w, const Snapshot *from,
-                 const Snapshot *now, const Kinds *kinds, int64_t times)
+/* Records and states are what they are: the elements that they name are others,
+ * and they are those of other cells. */
+static void jump(Jump *j)
 {
-    Jump j = { .m = m,
-               .moves = &w->moves,
-               .from = from,
-               .now = now,
-               .times = times,
-               .kinds = kinds };
-    j.map = (Mapping){ .arena = w->arena,
-                       .m = m,
-                       .moves = &w->moves,
-                       .n = now->n,
-                       .on = true,
-                       .by = times * (now->n - from->n) };
-    find_arrived(&j);
+    Machine *m = j->m;
+    int64_t by = j->times * (j->now->n - j->from->n);
     for (unsigned i = 0; i < m->run->program->n_tensors; i++) {
         if (!m->instances[i].live)
             continue;
-        if (w->moves.tensors[i].by)
-            move_cells(&j, i);
-        else
-            move_states(&j, i);
+        if (m->instances[i].n_bars && j->moves->tensors[i].by)
+            bars_move(m, i, by * shift_of(m, j->moves, i), moves_on, j);
+        if (j->moves->tensors[i].by)
+            move_cells(j, i);
+        count_on(j, i);
     }
-    count_on(&j);
 }
 
 /* ---- watching ----------------------------------------------------------- */
@@ -543,13 +536,13 @@ static bool counts_stay(const Machine *m, const Moves *mv)
 
 static Watch *watch_new(Machine *m, const SyncTrip *t)
 {
-    Arena *arena = arena_new();
+    Arena *arena = arena_child(m->arena);
     Watch *w = ARENA_NEW(arena, Watch);
     w->arena = arena;
     SyncLoop *note = note_of(m, t->node);
     note->trips = t->end - t->first;
     w->given_up =
-        note->every ||
+        m->run->every_step || note->every ||
         !moves_find(arena, m->run, t->node, t->trip, t->end, &w->moves) ||
         !counts_stay(m, &w->moves);
     note->every = w->given_up;
@@ -561,6 +554,8 @@ static void try_again(Machine *m, Watch *w, SyncTrip *t)
     const SyncProgram *p = m->run->program;
     Kinds *kinds = ARENA_ARRAY(w->arena, Kinds, p->n_tensors);
     Snapshot now;
+    w->n_kept = w->generation == m->generation ? w->n_kept : 0;
+    w->generation = m->generation;
     take_snapshot(m, w, t->trip, &now);
     for (unsigned i = w->n_kept; i-- > 0 && !w->given_up;) {
         const Snapshot *from = &w->kept[i];
@@ -572,7 +567,14 @@ static void try_again(Machine *m, Watch *w, SyncTrip *t)
         w->given_up = true; /* once is enough */
         if (times < 1)
             return;
-        jump(m, w, from, &now, kinds, times);
+        Jump j = { .m = m,
+                   .moves = &w->moves,
+                   .from = from,
+                   .now = &now,
+                   .arena = w->arena,
+                   .times = times,
+                   .kinds = kinds };
+        jump(&j);
         t->trip += times * distance;
         note->period = distance;
         if (from->trip - t->first > note->from)

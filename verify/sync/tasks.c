@@ -18,13 +18,17 @@ typedef struct Class {
     uint64_t n;
     /* By tensor, then coordinates; of several tasks. */
     VEC(SyncTouch) touched;
+    /* The representative's box on the tensor that is looked at, in cells. */
+    bool any;
+    int64_t lo[SYNC_MAX_RANK], hi[SYNC_MAX_RANK];
 } Class;
 
-/* One task's box on one tensor, in elements. */
+/* Where one task's box begins on one tensor, in elements. */
 typedef struct Placed {
     uint64_t task;
     const Class *class;
-    int64_t lo[SYNC_MAX_RANK], hi[SYNC_MAX_RANK];
+    const int64_t *lo;
+    int64_t key; /* along the dimension in which the sweep goes */
 } Placed;
 
 typedef struct Tasks {
@@ -163,9 +167,20 @@ typedef struct Collect {
     Class *c;
 } Collect;
 
+static bool has_room(Tasks *t, uint64_t bytes)
+{
+    uint64_t most = t->run->most_bytes;
+    return sync_has_room(most, arena_bytes(t->arena), bytes) ||
+           undecided(t, sync_no_room(t->arena, most));
+}
+
 static void collect(const SyncTouch *touch, void *user)
 {
     Collect *c = user;
+    if (c->t->out->unknown ||
+        (c->c->touched.len == c->c->touched.cap &&
+         !has_room(c->t, 2 * c->c->touched.cap * sizeof *touch)))
+        return;
     VEC_PUSH(c->t->arena, &c->c->touched, *touch);
 }
 
@@ -218,6 +233,7 @@ static bool run_class(Tasks *t, Class *c)
     SyncMachine *machine = sync_machine_new(arena, t->run, t->grains);
     bool ran = sync_run_task(t->run, &machine->sink);
     out->fault = machine->fault;
+    out->n_syncs += machine->n_syncs;
     note_loops(t, machine);
     if (ran && !t->run->failed && machine->early)
         find_deadlock(t, arena);
@@ -234,7 +250,7 @@ static bool run_class(Tasks *t, Class *c)
         out->kept = arena; /* the fault's record is in it */
     if (t->run->failed)
         return undecided(t, t->run->failed);
-    return out->fault.kind == FAULT_none;
+    return out->fault.kind == FAULT_none && !out->unknown;
 }
 
 /* ---- conflicts between tasks -------------------------------------------- */
@@ -344,7 +360,8 @@ static int compare_int64(const void *a, const void *b)
 /* The dimension with the most different beginnings. */
 static unsigned best_dim(Tasks *t, const Placed *p, uint64_t n, unsigned rank)
 {
-    int64_t *at = ARENA_ARRAY(t->arena, int64_t, n);
+    Arena *arena = arena_child(t->arena);
+    int64_t *at = ARENA_ARRAY(arena, int64_t, n);
     unsigned best = 0;
     uint64_t most = 0;
     for (unsigned d = 0; d < rank; d++) {
@@ -359,24 +376,33 @@ static unsigned best_dim(Tasks *t, const Placed *p, uint64_t n, unsigned rank)
             best = d;
         }
     }
+    arena_free(arena);
     return best;
 }
 
-/* By the beginning along the dimension in which the sweep goes, which every
- * entry bears as its last coordinate. */
 static int compare_placed(const void *a, const void *b)
 {
     const Placed *x = a, *y = b;
-    int64_t p = x->lo[SYNC_MAX_RANK - 1], q = y->lo[SYNC_MAX_RANK - 1];
-    if (p != q)
-        return p < q ? -1 : 1;
+    if (x->key != y->key)
+        return x->key < y->key ? -1 : 1;
     return x->task < y->task ? -1 : x->task > y->task;
 }
 
-static bool boxes_meet(const Placed *a, const Placed *b, unsigned rank)
+/* Where the box ends; one element wide where there are no dimensions. */
+static int64_t end_of(const Tasks *t, unsigned tensor, const Placed *p,
+                      unsigned dim)
+{
+    unsigned rank = t->run->program->tensors[tensor].value->type->rank;
+    int64_t cells = p->class->hi[dim] - p->class->lo[dim];
+    return rank ? p->lo[dim] + cells * t->grains[tensor][dim] : 1;
+}
+
+static bool boxes_meet(const Tasks *t, unsigned tensor, const Placed *a,
+                       const Placed *b, unsigned rank)
 {
     for (unsigned i = 0; i < rank; i++)
-        if (a->hi[i] <= b->lo[i] || b->hi[i] <= a->lo[i])
+        if (end_of(t, tensor, a, i) <= b->lo[i] ||
+            end_of(t, tensor, b, i) <= a->lo[i])
             return false;
     return true;
 }
@@ -387,54 +413,58 @@ static bool sweep(Tasks *t, unsigned tensor, Placed *p, uint64_t n,
     unsigned d = best_dim(t, p, n, rank);
     uint64_t pairs = 0;
     for (uint64_t i = 0; i < n; i++)
-        p[i].lo[SYNC_MAX_RANK - 1] = p[i].lo[d];
+        p[i].key = p[i].lo[d];
     qsort(p, n, sizeof *p, compare_placed);
     for (uint64_t i = 0; i < n; i++)
-        for (uint64_t k = i + 1; k < n && p[k].lo[d] < p[i].hi[d]; k++) {
+        for (uint64_t k = i + 1;
+             k < n && p[k].key < end_of(t, tensor, &p[i], d); k++) {
             if (++pairs > MAX_PAIRS)
                 return undecided(t, "too many tasks overlap in global memory");
             bool before = p[i].task < p[k].task;
             const Placed *a = before ? &p[i] : &p[k];
             const Placed *b = before ? &p[k] : &p[i];
-            if (boxes_meet(a, b, rank) && !compare_cells(t, tensor, a, b))
+            if (boxes_meet(t, tensor, a, b, rank) &&
+                !compare_cells(t, tensor, a, b))
                 return false;
         }
     return true;
 }
 
-/* Places every task's box; false when nobody writes, or all by reductions. */
+/* Places every task's box, each with so many numbers of `room`; false when
+ * nobody writes, or all by reductions. */
 static bool place(Tasks *t, unsigned tensor, unsigned rank, Placed *p,
-                  uint64_t *n)
+                  int64_t *room, uint64_t *n)
 {
     unsigned all = 0;
     *n = 0;
-    for (size_t c = 0; c < t->classes.len; c++) {
-        int64_t lo[SYNC_MAX_RANK], hi[SYNC_MAX_RANK];
+    for (size_t i = 0; i < t->classes.len; i++) {
+        Class *c = t->classes.data[i];
         unsigned how;
-        class_box(t->classes.data[c], tensor, rank, lo, hi, &how);
+        c->any = class_box(c, tensor, rank, c->lo, c->hi, &how);
         all |= how;
     }
     if (!(all & (TOUCH_write | TOUCH_atomic)) || all == TOUCH_atomic)
         return false;
-    const Class *last = NULL;
-    int64_t lo[SYNC_MAX_RANK], hi[SYNC_MAX_RANK];
-    bool any = false;
     for (uint64_t i = 0; i < t->total; i++) {
         Placed *x = &p[*n];
-        unsigned how;
-        *x = (Placed){ .task = i, .class = t->class_of[i] };
-        if (x->class != last)
-            any = class_box(x->class, tensor, rank, lo, hi, &how);
-        last = x->class;
-        x->hi[0] = 1; /* of a tensor of rank 0 */
-        for (unsigned k = 0; k < rank && any; k++) {
-            int64_t move = shift_of(t, x, tensor, k), g = t->grains[tensor][k];
-            x->lo[k] = lo[k] * g + move;
-            x->hi[k] = hi[k] * g + move;
-        }
-        *n += any;
+        int64_t *lo = room + *n * (rank + 1);
+        *x = (Placed){ .task = i, .class = t->class_of[i], .lo = lo };
+        for (unsigned k = 0; k < rank && x->class->any; k++)
+            lo[k] = x->class->lo[k] * t->grains[tensor][k] +
+                    shift_of(t, x, tensor, k);
+        *n += x->class->any;
     }
     return true;
+}
+
+static unsigned most_rank(const SyncProgram *p)
+{
+    unsigned most = 0;
+    for (unsigned i = 0; i < p->n_tensors; i++)
+        if (p->tensors[i].space == SYNC_global && p->tensors[i].checked &&
+            p->tensors[i].value->type->rank > most)
+            most = p->tensors[i].value->type->rank;
+    return most;
 }
 
 static bool find_conflicts(Tasks *t)
@@ -442,6 +472,11 @@ static bool find_conflicts(Tasks *t)
     const SyncProgram *p = t->run->program;
     if (t->total < 2)
         return true;
+    size_t numbers = most_rank(p) + 1;
+    if (!has_room(t,
+                  t->total * (sizeof(Placed) + 2 * numbers * sizeof(int64_t))))
+        return false;
+    int64_t *room = ARENA_ARRAY(t->arena, int64_t, t->total * numbers);
     Placed *placed = ARENA_ARRAY(t->arena, Placed, t->total);
     for (unsigned i = 0; i < p->n_tensors; i++) {
         unsigned rank = p->tensors[i].value->type->rank;
@@ -450,7 +485,8 @@ static bool find_conflicts(Tasks *t)
             continue;
         if (rank >= SYNC_MAX_RANK)
             return undecided(t, "a tensor has more than 15 dimensions");
-        if (place(t, i, rank, placed, &n) && !sweep(t, i, placed, n, rank))
+        if (place(t, i, rank, placed, room, &n) &&
+            !sweep(t, i, placed, n, rank))
             return false;
     }
     return true;

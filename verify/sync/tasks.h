@@ -20,7 +20,7 @@ typedef struct SyncOutcome {
     const SyncNode *other_node;
     /* Deadlock: the statements that wait for each other, in words. */
     const char *cycle;
-    uint64_t n_tasks, n_classes, n_events;
+    uint64_t n_tasks, n_classes, n_events, n_syncs;
     /* Of loops with many trips, in all tasks that were run: each once. */
     VEC(SyncLoop) loops;
     Arena *kept; /* of what `fault` refers to: free it last; or NULL */

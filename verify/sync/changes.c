@@ -1,0 +1,194 @@
+/* What synchronisation makes of all states. A change is a function of the
+ * state's contents alone, so what it made of one is remembered: with numbers of
+ * barrier elements that come round, nearly all is found there. */
+#include "verify/sync/machine_impl.h"
+
+#include <string.h>
+
+/* PLACES: at which a name may be. */
+enum { MOST_TARGETS = 16, PLACES = 8 };
+
+struct ChangeName {
+    Change change;
+    BarId targets[MOST_TARGETS];
+    uint32_t number;
+};
+
+void changes_open(Machine *m)
+{
+    m->names = ARENA_ARRAY(m->arena, ChangeName, SYNC_CHANGES);
+    m->made = ARENA_ARRAY(m->arena, SyncChanged, SYNC_CHANGED);
+}
+
+void changes_forget(Machine *m)
+{
+    memset(m->made, 0, SYNC_CHANGED * sizeof *m->made);
+}
+
+/* ---- numbers of changes ------------------------------------------------- */
+
+static uint32_t change_hash(const Change *c)
+{
+    uint64_t h = hash_u64(HASH_SEED, c->c ^ (uint64_t)c->kind << 32);
+    h = hash_u64(h, (uint64_t)c->limit ^ (uint64_t)c->count << 32);
+    h = hash_u64(h, (uintptr_t)c->l1 ^ (uintptr_t)c->l2 << 20);
+    for (unsigned i = 0; i < c->n; i++)
+        h = hash_u64(h, c->targets[i]);
+    return (uint32_t)(h ^ h >> 32);
+}
+
+static bool change_same(const Change *a, const Change *b)
+{
+    return a->kind == b->kind && a->c == b->c && a->l1 == b->l1 &&
+           a->l2 == b->l2 && a->n == b->n && a->count == b->count &&
+           a->limit == b->limit &&
+           (!a->n || !memcmp(a->targets, b->targets, a->n * sizeof(BarId)));
+}
+
+/* Equal changes have equal numbers, as long as none takes their place; 0: it
+ * has none. */
+static uint32_t change_number(Machine *m, const Change *c)
+{
+    if (c->n > MOST_TARGETS || m->n_names == UINT32_MAX)
+        return 0;
+    uint32_t first = change_hash(c), k = 0;
+    ChangeName *name = &m->names[first & (SYNC_CHANGES - 1)];
+    while (name->number && k++ < PLACES) {
+        if (change_same(&name->change, c))
+            return name->number;
+        name = &m->names[(first + k) & (SYNC_CHANGES - 1)];
+    }
+    name->change = *c;
+    name->change.targets = name->targets;
+    if (c->n)
+        memcpy(name->targets, c->targets, c->n * sizeof(BarId));
+    return name->number = ++m->n_names;
+}
+
+/* ---- records and states ------------------------------------------------- */
+
+static RecordImage change_record(Machine *m, const Change *c, RecordId id)
+{
+    while (m->images.len <= id) {
+        VEC_PUSH(m->arena, &m->images, ((RecordImage){ 0 }));
+        VEC_PUSH(m->arena, &m->stamps, 0);
+    }
+    if (m->stamps.data[id] == m->stamp)
+        return m->images.data[id];
+    RecordImage out;
+    if (c->kind == CHANGE_fence)
+        out = record_fence(m->records, id, c->c, c->l1, c->l2);
+    else if (c->kind == CHANGE_arrive)
+        out = record_arrive(m->records, id, c->c, c->l1, c->n, c->targets,
+                            c->count);
+    else if (c->kind == CHANGE_await)
+        out = record_await(m->records, id, c->c, c->l2, *c->targets, c->limit);
+    else
+        out = record_settle(m->records, id, m->fates.data);
+    m->stamps.data[id] = m->stamp;
+    m->images.data[id] = out;
+    return out;
+}
+
+/* The state with its records changed; the same where none did. */
+static StateId change_state(Machine *m, const Change *c, StateId id)
+{
+    State s = *state_get(m->records, id);
+    unsigned n = s.n_reads + s.n_mutates, n_reads = 0;
+    bool any = false;
+    m->scratch.len = 0;
+    for (unsigned i = 0; i < n; i++) {
+        RecordImage image = change_record(m, c, s.records[i]);
+        any = any || image.n != 1 || image.id[0] != s.records[i];
+        for (unsigned k = 0; k < image.n; k++)
+            VEC_PUSH(m->arena, &m->scratch, image.id[k]);
+        if (i < s.n_reads)
+            n_reads = (unsigned)m->scratch.len;
+    }
+    BarId free_bar = c->kind == CHANGE_settle
+                         ? bar_settle(s.free_bar, m->fates.data)
+                         : s.free_bar;
+    if (!any && free_bar == s.free_bar)
+        return id;
+    return state_intern(m->records, free_bar, n_reads, m->scratch.data,
+                        (unsigned)m->scratch.len - n_reads,
+                        m->scratch.data + n_reads);
+}
+
+static StateId change_again(Machine *m, const Change *c, uint32_t number,
+                            StateId from)
+{
+    uint64_t hash =
+        ((uint64_t)from << 32 | number) * UINT64_C(0x9e3779b97f4a7c15);
+    SyncChanged *made = &m->made[hash >> 40 & (SYNC_CHANGED - 2)];
+    for (unsigned i = 0; number && i < 2; i++)
+        if (made[i].from == from && made[i].change == number)
+            return made[i].to;
+    StateId to = change_state(m, c, from);
+    if (!number)
+        return to;
+    made[1] = made[0];
+    made[0] = (SyncChanged){ from, to, number };
+    return to;
+}
+
+/* ---- handles ------------------------------------------------------------ */
+
+/* Freed records and those without anything never change again. */
+static bool is_inert(const State *s)
+{
+    return !s->witness && !s->pends;
+}
+
+/* May it change any record of the state? */
+static bool concerns(const Change *c, const State *s)
+{
+    if (c->kind == CHANGE_settle)
+        return true;
+    return c->kind == CHANGE_await ? s->pends >> c->targets[0] % 64 & 1
+                                   : (s->witness & c->l1->full) != 0;
+}
+
+/* The handle's state after the change; inert ones are put aside. */
+static void change_handle(Machine *m, const Change *c, uint32_t number,
+                          HandleId h)
+{
+    StateId from = m->handles.data[h].state, to = from;
+    if (!m->handles.data[h].count) {
+        handle_detach(m, from);
+        return;
+    }
+    const State *s = state_get(m->records, from);
+    bool inert = is_inert(s);
+    if (concerns(c, s))
+        to = change_again(m, c, number, from);
+    if (inert && to == from) {
+        VEC_PUSH(m->arena, &m->inert, h);
+        return;
+    }
+    VEC_PUSH(m->arena, &m->live, h);
+    if (to == from)
+        return;
+    VEC_PUSH(m->arena, &m->changed, h);
+    VEC_PUSH(m->arena, &m->changed_to, to);
+    handle_detach(m, from);
+}
+
+void change_all(Machine *m, const Change *c)
+{
+    if (!++m->stamp)
+        panic("sync-check: stamps ran out");
+    for (size_t i = 0; c->kind == CHANGE_settle && i < m->inert.len; i++)
+        VEC_PUSH(m->arena, &m->live, m->inert.data[i]);
+    if (c->kind == CHANGE_settle)
+        m->inert.len = 0;
+    m->changed.len = m->changed_to.len = 0;
+    uint32_t number = change_number(m, c);
+    size_t n = m->live.len;
+    m->live.len = 0;
+    for (size_t i = 0; i < n; i++)
+        if (!m->handles.data[m->live.data[i]].forward)
+            change_handle(m, c, number, m->live.data[i]);
+    for (size_t i = 0; i < m->changed.len; i++)
+        handle_attach(m, m->changed.data[i], m->changed_to.data[i]);
+}
