@@ -21,116 +21,20 @@ import math
 import os
 import sys
 
-from gpu_timing import FORMATS, compile_c, interleaved
+from gpu_problem import (Problem, call_kernel, output_of, rows_of, stream_of)
+from gpu_timing import compile_c, interleaved
 
 SHAPES = [(16, 16, 16), (136, 272, 80), (528, 1040, 208), (1024, 512, 2064)]
 TIMED = [(4096, 4096, 4096), (2048, 1024, 512)]
-DTYPES = {"bf16": "bfloat16", "f16": "float16", "f32": "float32"}
-TOLERANCE = {"bf16": 6e-3, "f16": 2e-3, "f32": 2e-3}
 EPILOGUE_WORDS = ("relu", "gelu", "silu")
 PAD = 16  # elements between rows that belong to nobody
 
 
-class Problem:
-    """The operands of one call, on the GPU, and what C must become."""
-
-    def __init__(self, torch, entry, shape, seed):
-        self.torch, self.entry, self.shape = torch, entry, shape
-        self.words = [w for w in entry.get("epilogue", "").split("_") if w]
-        self.batch = 3 if entry.get("batched") else 1
-        self.rng = torch.Generator(device="cuda").manual_seed(seed)
-        m, n, k = shape
-        form, layout = FORMATS[entry["type"]], entry["layout"]
-        self.inputs = getattr(torch, form.inputs)
-        self.output = getattr(torch, DTYPES[output_of(entry)])
-        self.a = self.matrix(m, k, self.inputs, layout[0] == "n")
-        self.b = self.matrix(n, k, self.inputs, layout[1] == "t")
-        self.alpha = self.scalar() if self.words else 1.0
-        self.beta = self.scalar() if "beta" in self.words else 0.0
-        self.bias = self.normal(n).to(self.output) \
-            if "bias" in self.words else None
-        self.c = self.matrix(m, n, self.output, False)
-        self.before = self.c.double()
-        if not self.beta:
-            self.c.fill_(float("nan"))
-
-    def normal(self, *shape):
-        return self.torch.randn(*shape, generator=self.rng, device="cuda")
-
-    def scalar(self):
-        return float(self.torch.rand((), generator=self.rng, device="cuda")
-                     ) + 0.5
-
-    def matrix(self, rows, columns, dtype, by_columns):
-        """batch x rows x columns, rows (or columns) PAD elements apart in a
-        field of NaN."""
-        if by_columns:
-            rows, columns = columns, rows
-        field = self.torch.full((self.batch, rows + 2, columns + PAD),
-                                float("nan"), device="cuda").to(dtype)
-        inner = field[:, 1:rows + 1, :columns]
-        inner.copy_(self.normal(self.batch, rows, columns).to(dtype))
-        return inner.transpose(1, 2) if by_columns else inner
-
-    def wanted(self):
-        torch = self.torch
-        x = self.alpha * (self.a.float().double() @
-                          self.b.float().double().transpose(1, 2))
-        if self.beta:
-            x += self.beta * self.before
-        if self.bias is not None:
-            x += self.bias.double()
-        functions = {"relu": torch.relu, "silu": torch.nn.functional.silu,
-                     "gelu": lambda t: torch.nn.functional.gelu(
-                         t, approximate="tanh")}
-        for word in self.words:
-            x = functions[word](x) if word in functions else x
-        return x
-
-    def surroundings_are_whole(self):
-        base = self.c._base if self.c._base is not None else self.c
-        outside = self.torch.ones_like(base, dtype=self.torch.bool)
-        m, n, _ = self.shape
-        outside[:, 1:m + 1, :n] = False
-        return bool(self.torch.isnan(base[outside]).all())
-
-    def error(self):
-        want = self.wanted()
-        difference = float((self.c.double() - want).norm())
-        size = float(want.norm())
-        return difference / size if size else difference
-
-
-def output_of(entry):
-    own = {"tf32": "f32", "e4m3": "bf16", "e5m2": "bf16"}
-    return entry.get("output") or own.get(entry["type"], entry["type"])
-
-
-def rows_of(tensor):
-    """Distance of its rows, or of its columns where those are adjacent."""
-    return tensor.stride(2) if tensor.stride(2) != 1 else tensor.stride(1)
-
-
-def call_kernel(library, name, p):
-    """The kernel's own function: sizes, tensors, alpha, beta, bias."""
+def call_alone(library, name, p):
     function = getattr(library, "exo_gemm_" + name)
     function.restype = ctypes.c_int
-    args = [ctypes.c_int64(x) for x in
-            ([p.batch] if p.entry.get("batched") else []) + list(p.shape)]
-    for t in (p.a, p.b, p.c):
-        args.append(ctypes.c_void_p(t.data_ptr()))
-        if p.entry.get("batched"):
-            args.append(ctypes.c_int64(t.stride(0)))
-        args += [ctypes.c_int64(rows_of(t)), ctypes.c_int64(1)]
-    args += [ctypes.c_float(p.alpha)] if p.words else []
-    args += [ctypes.c_float(p.beta)] if "beta" in p.words else []
-    args += [ctypes.c_void_p(p.bias.data_ptr())] if p.bias is not None else []
-    if function(*args, ctypes.c_void_p(stream_of(p.torch))) != 0:
+    if call_kernel(function, p) != 0:
         raise RuntimeError(library.exo_gemm_last_error().decode())
-
-
-def stream_of(torch):
-    return torch.cuda.current_stream().cuda_stream
 
 
 def call_library(binding, p):
@@ -150,7 +54,7 @@ def call_library(binding, p):
 
 def check_entry(torch, library, binding, entry, only):
     """Failures of an entry's kernels, and how many were tried."""
-    calls = {k["kernel"]: lambda p, n=k["kernel"]: call_kernel(library, n, p)
+    calls = {k["kernel"]: lambda p, n=k["kernel"]: call_alone(library, n, p)
              for k in entry["kernels"] if only in k["kernel"]}
     if calls:
         first = next(iter(calls)).rpartition("_")[0]
@@ -158,12 +62,11 @@ def check_entry(torch, library, binding, entry, only):
     failures, worst = 0, 0.0
     for name, call in calls.items():
         for seed, shape in enumerate(SHAPES):
-            p = Problem(torch, entry, shape, seed)
+            p = Problem(torch, entry, shape, seed, PAD)
             call(p)
             torch.cuda.synchronize()
-            error = p.error()
-            if error <= TOLERANCE[output_of(entry)] and \
-                    p.surroundings_are_whole():
+            error = p.error(p.wanted())
+            if error <= p.tolerance() and p.surroundings_are_whole():
                 worst = max(worst, error)
                 continue
             failures += 1

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """Time the kernels of this folder on a GPU and write tuned.json.
 
-    exo-translate gemm_bf16_128x256.exo --to=c -o OUT/gemm_bf16_128x256.c   # each
-    tune.py OUT --types bf16,f16 -o tuned.json                       # GPU machine
+    tune.py OUT --exo-translate=build/bin/exo-translate --only-translate
+    tune.py OUT -o tuned.json                                        # GPU machine
 
-With --exo-translate the first step is done here too, in parallel. Each kernel
-is checked against a float64 product, then timed on squares, on the shapes of
-the benchmark's tables and on shapes drawn from a seed, the L2 cache flushed
-before each run. What is written, keyed by device, type, layout and shape class:
+The first step writes the kernels' C to OUT. In the second each kernel is
+checked against a float64 product, then timed on squares, on the shapes of the
+benchmark's tables and on shapes drawn from a seed, the L2 cache flushed before
+each run. With --special both are of the kernels that are not stored
+(src/make.py), and special.json is written. What is written, keyed by device,
+type, layout, output, epilogue, batched or not, and shape class:
 
     one_wave   tiles that run at once:       us = a + b * steps + c * megabytes
                                                   + d * steps * occupied
@@ -21,7 +23,6 @@ it. Needs PyTorch and a C compiler; no LLVM, no Z3.
 import argparse
 import concurrent.futures
 import ctypes
-import itertools
 import json
 import math
 import os
@@ -32,10 +33,14 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, os.pardir, os.pardir, "bench"))
-from gpu_timing import (FORMATS, compile_c, in_memory, interleaved,  # noqa: E402
-                        is_right, kind_of, layout_of, operands,
-                        relative_error)
+sys.path.insert(0, os.path.join(HERE, "src"))
+import make  # noqa: E402
+import program  # noqa: E402
+from gpu_problem import BATCH, Problem, call_kernel  # noqa: E402
+from gpu_timing import FORMATS, compile_c, interleaved  # noqa: E402
 
+BYTES = {"f32": 4, "bf16": 2, "f16": 2}
+MOST_PRODUCTS = 1 << 40
 SHAPES = [(n, n, n) for n in (256, 512, 1024, 2048, 4096, 8192)] + [
     (16384, 16384, 4096), (4096, 4096, 16384), (8192, 8192, 512),
     (8192, 1024, 8192), (512, 512, 16384), (256, 256, 65536)]
@@ -92,32 +97,27 @@ def clusters_at_once(size):
 class Kernel:
     """One kernel's C library, built here and called through ctypes."""
 
-    def __init__(self, folder, name):
-        self.name = name
-        self.type = kind_of(name)
-        self.layout = layout_of(name)
+    def __init__(self, folder, name, kind):
+        self.name, self.kind = name, kind
         self.rows, self.columns, self.cluster, self.split = tile_of(name)
-        self.step = 128 // FORMATS[self.type].bytes_in
+        self.form = FORMATS[kind.type]
+        self.bytes_out = BYTES[kind.output]
+        self.products = BATCH if kind.batched else 1
+        self.step = 128 // self.form.bytes_in
         library = ctypes.CDLL(compile_c(folder, name))
         self.function = getattr(library, name)
         self.function.restype = ctypes.c_int
         self.message = getattr(library, name + "_last_error")
         self.message.restype = ctypes.c_char_p
 
-    def __call__(self, torch, a, b, c):
-        args = [ctypes.c_int64(n) for n in (*c.shape, a.shape[1])]
-        for t in (in_memory(a, self.layout[0] == "n"),
-                  in_memory(b, self.layout[1] == "t"), c):
-            args += [ctypes.c_void_p(t.data_ptr()),
-                     ctypes.c_int64(t.stride(0)), ctypes.c_int64(1)]
-        stream = torch.cuda.current_stream().cuda_stream
-        if self.function(*args, ctypes.c_void_p(stream)) != 0:
+    def __call__(self, problem):
+        if call_kernel(self.function, problem) != 0:
             raise RuntimeError(f"{self.name}: {self.message().decode()}")
 
     def occupied(self, shape, slots):
         """Clusters over those that run at once."""
         clusters = (math.ceil(shape[0] / (self.rows * self.cluster)) *
-                    math.ceil(shape[1] / self.columns))
+                    math.ceil(shape[1] / self.columns)) * self.products
         return clusters / slots[self.cluster * self.split]
 
     def steps(self, shape):
@@ -127,15 +127,16 @@ class Kernel:
 
 def time_shape(torch, kernels, shape, rounds):
     """us of each kernel on the shape, interleaved; wrong ones are an error."""
-    kind = kernels[0].type
-    a, b, c = operands(torch, kind, shape, 1, kernels[0].layout)
+    problem = Problem(torch, kernels[0].kind._asdict(), shape, 1)
+    want = problem.wanted()
     for kernel in kernels:
-        c.fill_(float("nan"))
-        kernel(torch, a, b, c)
-        error = relative_error(a, b, c)
-        if not is_right(kind, error):
+        problem.reset()
+        kernel(problem)
+        error = problem.error(want)
+        if not error <= problem.tolerance():
             sys.exit(f"{kernel.name} is wrong at {shape}: error {error:.3g}")
-    bodies = {k.name: lambda k=k: k(torch, a, b, c) for k in kernels}
+    del want
+    bodies = {k.name: lambda k=k: k(problem) for k in kernels}
     times = interleaved(torch, bodies, rounds, 0, 1)
     return {name: 1e3 * ms for name, ms in times.items()}
 
@@ -160,8 +161,8 @@ def fit(torch, rows, times):
 def features(kernel, shape, slots):
     """Is it one wave, and what its costs are multiplied with."""
     m, n, k = shape
-    form = FORMATS[kernel.type]
-    megabytes = ((m + n) * k * form.bytes_in + m * n * form.bytes_out) / 1e6
+    megabytes = ((m + n) * k * kernel.form.bytes_in +
+                 m * n * kernel.bytes_out) * kernel.products / 1e6
     steps = kernel.steps(shape)
     occupied = kernel.occupied(shape, slots)
     rounds = math.ceil(occupied)
@@ -188,16 +189,18 @@ def costs(kernel, timed, slots, solve):
             else [0, first[0], first[1] + first[3], first[2]]}
 
 
-def tune_type(torch, kind, kernels, args, slots):
+def tune_set(torch, kernels, args, slots):
     timed = []
     for shape in SHAPES + drawn_shapes(args.drawn, args.seed):
-        timed.append((shape, time_shape(torch, kernels, shape, args.rounds)))
-    return entry_of(kind, kernels, timed, slots,
+        if math.prod(shape) * kernels[0].products <= MOST_PRODUCTS:
+            timed.append(
+                (shape, time_shape(torch, kernels, shape, args.rounds)))
+    return entry_of(kernels, timed, slots,
                     lambda rows, us: fit(torch, rows, us))
 
 
-def entry_of(kind, kernels, timed, slots, solve):
-    """The type's entry, and all times. A shape is listed where the kernel that
+def entry_of(kernels, timed, slots, solve):
+    """The set's entry, and all times. A shape is listed where the kernel that
     the costs favour was more than 2 % slower than the fastest."""
     fitted = {k.name: costs(k, timed, slots, solve) for k in kernels}
     shapes = []
@@ -209,7 +212,7 @@ def entry_of(kind, kernels, timed, slots, solve):
             shapes.append({"M": shape[0], "N": shape[1], "K": shape[2],
                            "kernel": best})
     return {
-        "type": kind, "layout": kernels[0].layout,
+        **program.entry_keys(kernels[0].kind),
         "kernels": [{"file": k.name + ".exo", "kernel": k.name,
                      "rows": k.rows, "columns": k.columns,
                      "cluster": k.cluster, "step": k.step, "split": k.split,
@@ -219,12 +222,29 @@ def entry_of(kind, kernels, timed, slots, solve):
     }, [{"shape": s, "us": t} for s, t in timed]
 
 
-def translate_all(translate, folder, names):
-    os.makedirs(folder, exist_ok=True)
+def sets(args):
+    """Each set of kernels to be timed, and their names."""
+    found = make.special() if args.special else make.stored()
+    for kind, tiles in found:
+        if kind.type in args.types.split(",") and \
+                kind.layout in args.layouts.split(","):
+            yield kind, [f"{program.name(kind)}_{t}" for t in tiles]
+
+
+def translate_all(args, names):
+    """The C of stored kernels, or of special ones, which are made first."""
+    os.makedirs(args.folder, exist_ok=True)
+    if args.special:
+        for kernel in make.special_kernels():
+            if kernel[0] in names:
+                make.write(args.folder, os.path.join(
+                    os.path.dirname(args.exo_translate), "exo-opt"), kernel)
 
     def one(name):
-        subprocess.run([translate, os.path.join(HERE, name + ".exo"),
-                        "--to=c", "-o", os.path.join(folder, name + ".c")],
+        source = args.folder if args.special else HERE
+        subprocess.run([args.exo_translate,
+                        os.path.join(source, name + ".exo"), "--to=c", "-o",
+                        os.path.join(args.folder, name + ".c")],
                        check=True, stderr=subprocess.DEVNULL)
 
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -235,47 +255,48 @@ def main():
     parser = argparse.ArgumentParser(
         description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("folder", help="where the kernels' .c and .h lie")
-    parser.add_argument("--types", default=",".join(
-        k for k in FORMATS if k != "f32"))
-    parser.add_argument("--layouts", default="tn")
+    parser.add_argument("--types", default=",".join(program.OWN_OUTPUT))
+    parser.add_argument("--layouts", default="tn,nn,nt,tt")
+    parser.add_argument("--special", action="store_true",
+                        help="the kernels that are not stored")
     parser.add_argument("--exo-translate", help="make the .c files with it")
+    parser.add_argument("--only-translate", action="store_true")
     parser.add_argument("--rounds", type=int, default=8)
     parser.add_argument("--drawn", type=int, default=60)
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--times", help="write every time here")
-    parser.add_argument("-o", default=os.path.join(HERE, "tuned.json"))
+    parser.add_argument("-o", help="tuned.json here; special.json")
     args = parser.parse_args()
-    types, layouts = args.types.split(","), args.layouts.split(",")
-    names = sorted(f[:-4] for f in os.listdir(HERE)
-                   if f.endswith(".exo") and kind_of(f[:-4]) in types
-                   and layout_of(f) in layouts)
+    todo = list(sets(args))
     if args.exo_translate:
-        translate_all(args.exo_translate, args.folder, names)
+        translate_all(args, [n for _, names in todo for n in names])
+    if args.only_translate:
+        return 0
     import torch
     if not torch.cuda.is_available():
         print("tune: no GPU here", file=sys.stderr)
         return 4
     torch.zeros(1, device="cuda")
+    torch.backends.cuda.matmul.allow_tf32 = False
     device = torch.cuda.get_device_properties(0)
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        kernels = list(pool.map(lambda n: Kernel(args.folder, n), names))
+    entries, times = [], {}
+    for kind, names in todo:
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            kernels = list(pool.map(
+                lambda n, k=kind: Kernel(args.folder, n, k), names))
         slots = {n: clusters_at_once(n)
                  for n in sorted({k.cluster * k.split for k in kernels})}
-        entries, times = [], {}
-        for kind, layout in itertools.product(types, layouts):
-            mine = [k for k in kernels
-                    if (k.type, k.layout) == (kind, layout)]
-            if not mine:
-                continue
-            entry, timed = tune_type(torch, kind, mine, args, slots)
-            entries.append(entry)
-            times[f"{kind} {layout}"] = timed
-            print(f"{kind} {layout}: {len(mine)} kernels, {len(timed)} shapes",
-                  flush=True)
+        entry, timed = tune_set(torch, kernels, args, slots)
+        entries.append(entry)
+        times[program.name(kind)] = timed
+        print(f"{program.name(kind)}: {len(kernels)} kernels, {len(timed)} "
+              "shapes", flush=True)
     table = {"version": 1, "function": "exo_gemm", "device": device.name,
              "multiprocessors": device.multi_processor_count,
              "entries": entries}
-    with open(args.o, "w", encoding="utf-8") as f:
+    path = args.o or os.path.join(
+        HERE, "special.json" if args.special else "tuned.json")
+    with open(path, "w", encoding="utf-8") as f:
         json.dump(table, f, indent=1)
         f.write("\n")
     if args.times:

@@ -11,8 +11,9 @@ The table's `special` kernels are too many to be stored: batches, other output
 types, and epilogues (alpha, beta, a bias, an activation). Their sources differ
 in a few lines, so program.py writes them. `make.py EXO_OPT --library DIR` makes
 them all in DIR, beside the others, and DIR/tuned.json, which is ../tuned.json
-with an entry for each set of them: `exo-translate DIR/tuned.json --to=c`. What
-the tuner has not measured yet costs as much as the plain kernel of its tile.
+with an entry for each set of them: `exo-translate DIR/tuned.json --to=c`. Their
+costs are those of ../special.json, which `tune.py --special` writes; what is not
+there costs as much as the plain kernel of its tile.
 """
 import argparse
 import concurrent.futures
@@ -118,20 +119,27 @@ def kind_of(entry):
 def entry_of(kind, tiles, entries):
     """The table's entry of a set, costs those of the plain kernels; None where
     no plain kernel of the type has such tiles."""
-    plain = {k["kernel"].removeprefix(f"gemm_{kind.type}_"): k
-             for e in entries if kind_of(e) == program.plain(kind.type)
+    base = kind.type.removesuffix("_sums")
+    plain = {k["kernel"].removeprefix(f"gemm_{base}_"): k
+             for e in entries if kind_of(e) == program.plain(base)
              for k in e["kernels"]}
     stem = program.name(kind)
     kernels = [{**plain[t], "file": f"{stem}_{t}.exo", "kernel": f"{stem}_{t}"}
                for t in tiles if t in plain]
-    return {**kind._asdict(), "kernels": kernels,
+    return {**program.entry_keys(kind), "kernels": kernels,
             "shapes": []} if kernels else None
+
+
+def read_table(name):
+    with open(os.path.join(GEMM, name), encoding="utf-8") as f:
+        return json.load(f)
 
 
 def make_library(folder, exo_opt):
     os.makedirs(folder, exist_ok=True)
-    with open(os.path.join(GEMM, "tuned.json"), encoding="utf-8") as f:
-        tuned = json.load(f)
+    tuned = read_table("tuned.json")
+    if os.path.exists(os.path.join(GEMM, "special.json")):
+        tuned["entries"] += read_table("special.json")["entries"]
     for name in os.listdir(GEMM):
         if name.endswith(".exo"):
             shutil.copy(os.path.join(GEMM, name), folder)

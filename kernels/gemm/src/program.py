@@ -40,6 +40,18 @@ def plain(type_):
     return Kind(type_, "tn", OWN_OUTPUT[type_], "", False)
 
 
+def entry_keys(kind):
+    """What a table's entry says of a set; what is usual is left out."""
+    out = {"type": kind.type, "layout": kind.layout}
+    if kind.output != OWN_OUTPUT[kind.type]:
+        out["output"] = kind.output
+    if kind.epilogue:
+        out["epilogue"] = kind.epilogue
+    if kind.batched:
+        out["batched"] = True
+    return out
+
+
 def kinds(rows):
     """The kinds that a row of the table's `special` spans."""
     for kind in itertools.product(rows["types"], rows["layouts"],
