@@ -14,14 +14,13 @@ times the entries beside what PyTorch offers for the same, by cuBLAS or
 cuBLASLt. Needs PyTorch and a C compiler; no LLVM, no Z3.
 """
 import argparse
-import ctypes
 import importlib.util
 import json
 import math
 import os
 import sys
 
-from gpu_problem import (Problem, call_kernel, output_of, rows_of, stream_of)
+from gpu_problem import Problem, output_of, rows_of, stream_of
 from gpu_timing import compile_c, interleaved
 
 SHAPES = [(16, 16, 16), (136, 272, 80), (528, 1040, 208), (1024, 512, 2064)]
@@ -30,15 +29,8 @@ EPILOGUE_WORDS = ("relu", "gelu", "silu")
 PAD = 16  # elements between rows that belong to nobody
 
 
-def call_alone(library, name, p):
-    function = getattr(library, "exo_gemm_" + name)
-    function.restype = ctypes.c_int
-    if call_kernel(function, p) != 0:
-        raise RuntimeError(library.exo_gemm_last_error().decode())
-
-
-def call_library(binding, p):
-    """exo_gemm_ex through the Python binding's arguments."""
+def call_library(binding, p, kernel=None):
+    """exo_gemm_ex through the Python binding's arguments; by one kernel."""
     layout = p.entry["layout"]
     binding.run(binding.args(
         p.entry["type"], p.shape, output=output_of(p.entry),
@@ -49,12 +41,12 @@ def call_library(binding, p):
         a_batch=p.a.stride(0), b_batch=p.b.stride(0), c_batch=p.c.stride(0),
         alpha=p.alpha, beta=p.beta,
         bias=p.bias.data_ptr() if p.bias is not None else None,
-        stream=stream_of(p.torch)))
+        stream=stream_of(p.torch)), kernel)
 
 
-def check_entry(torch, library, binding, entry, only):
+def check_entry(torch, binding, entry, only):
     """Failures of an entry's kernels, and how many were tried."""
-    calls = {k["kernel"]: lambda p, n=k["kernel"]: call_alone(library, n, p)
+    calls = {k["kernel"]: lambda p, n=k["kernel"]: call_library(binding, p, n)
              for k in entry["kernels"] if only in k["kernel"]}
     if calls:
         first = next(iter(calls)).rpartition("_")[0]
@@ -145,13 +137,11 @@ def main():
         return 4
     torch.backends.cuda.matmul.allow_tf32 = True
     torch.zeros(1, device="cuda")
-    path = compile_c(args.folder, "exo_gemm")
-    library, binding = ctypes.CDLL(path), load_binding(path)
-    library.exo_gemm_last_error.restype = ctypes.c_char_p
+    binding = load_binding(compile_c(args.folder, "exo_gemm"))
     with open(os.path.join(args.folder, "tuned.json"), encoding="utf-8") as f:
         entries = [e for e in json.load(f)["entries"] if e["layout"] != "tn" or
                    e.get("epilogue") or e.get("batched") or e.get("output")]
-    counts = [check_entry(torch, library, binding, e, args.only)
+    counts = [check_entry(torch, binding, e, args.only)
               for e in entries]
     wrong = sum(c[0] for c in counts)
     print(f"{sum(c[1] for c in counts) - wrong} right, {wrong} wrong")

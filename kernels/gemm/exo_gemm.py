@@ -99,6 +99,7 @@ class ExoGemm:
     def __init__(self, path):
         self._library = ctypes.CDLL(path)
         for function in (self._library.exo_gemm_ex,
+                         self._library.exo_gemm_ex_by,
                          self._library.exo_gemm_ex_choice):
             function.restype = ctypes.c_int
         self._error = self._library.exo_gemm_last_error
@@ -131,9 +132,13 @@ class ExoGemm:
         return Args(**{"type": self._type(kind), "m": m, "n": n, "k": k,
                        "alpha": 1.0, **fields})
 
-    def run(self, args):
-        """exo_gemm_ex."""
-        self._check(self._library.exo_gemm_ex(ctypes.byref(args)))
+    def run(self, args, kernel=None):
+        """exo_gemm_ex; by the kernel of that name, one that serves the args."""
+        if kernel:
+            self._check(self._library.exo_gemm_ex_by(ctypes.byref(args),
+                                                     kernel.encode()))
+        else:
+            self._check(self._library.exo_gemm_ex(ctypes.byref(args)))
 
     def gemm(self, a, b, c, kind=None, stream=0, alpha=1.0, beta=0.0,
              bias=None, activation=None):

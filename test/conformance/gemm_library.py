@@ -219,6 +219,17 @@ def check_special(run, binding, folder):
             got = str(e)
         run.note((answer + ": A is NULL" if served else answer) in got,
                  f"{asked}: exo_gemm_ex said '{got}'")
+    for kernel, answer in (
+            ("gemm_bf16_64x64", "gemm_bf16_64x64: A is NULL"),
+            ("gemm_bf16_alpha_64x64", "'gemm_bf16_alpha_64x64' is no kernel "
+                                      "for these arguments")
+    ) if library else ():
+        try:
+            library.run(library.args("bf16", (64, 64, 64)), kernel)
+            got = "it ran"
+        except RuntimeError as e:
+            got = str(e)
+        run.note(answer in got, f"exo_gemm_ex_by {kernel} said '{got}'")
 
 
 def check_refusals(run):
