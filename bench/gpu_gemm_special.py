@@ -70,6 +70,45 @@ def check_entry(torch, binding, entry, only):
     return failures, len(calls) * len(SHAPES)
 
 
+def check_arrays(torch, binding):
+    """ExoGemm.gemm with PyTorch's arrays: views, batches, other outputs."""
+    if "bf16" not in binding.types:
+        return 0, 0
+    g = torch.Generator(device="cuda").manual_seed(5)
+
+    def normal(*shape):
+        return torch.randn(*shape, generator=g, device="cuda").bfloat16()
+
+    tall, wide, row = normal(264, 96), normal(136, 96), normal(136)
+    batch = normal(3, 264, 96), normal(3, 136, 96)
+    calls = [
+        (tall, wide, torch.bfloat16, {}),
+        (tall, normal(96, 136).t(), torch.bfloat16, {"alpha": 0.5}),
+        (normal(96, 264).t(), wide, torch.bfloat16, {"beta": 2.0}),
+        (tall[8:, 16:], wide[:, 16:], torch.bfloat16,
+         {"bias": row, "activation": "gelu"}),
+        (tall, wide, torch.float32, {"alpha": 3.0}),
+        (*batch, torch.bfloat16, {"alpha": 0.25}),
+        (*batch, torch.bfloat16, {"bias": row}),  # one product at a time
+    ]
+    wrong = 0
+    for a, b, output, how in calls:
+        c = torch.ones(*a.shape[:-1], b.shape[-2], device="cuda",
+                       dtype=output)
+        want = how.get("alpha", 1.0) * (
+            a.double() @ b.double().transpose(-1, -2)) + \
+            how.get("beta", 0.0) * c.double()
+        want += how["bias"].double() if "bias" in how else 0.0
+        if "activation" in how:
+            want = torch.nn.functional.gelu(want, approximate="tanh")
+        binding.gemm(a, b, c, stream=stream_of(torch), **how)
+        error = float((c.double() - want).norm() / want.norm())
+        if not error <= 6e-3:
+            wrong += 1
+            print(f"WRONG ExoGemm.gemm {tuple(a.shape)} {list(how)}: {error}")
+    return wrong, len(calls)
+
+
 def theirs(torch, p):
     """The same by PyTorch, or None where it has no one call for it."""
     a, b, out = p.a[0], p.b[0].t(), p.c[0]
@@ -143,6 +182,7 @@ def main():
                    e.get("epilogue") or e.get("batched") or e.get("output")]
     counts = [check_entry(torch, binding, e, args.only)
               for e in entries]
+    counts.append(check_arrays(torch, binding))
     wrong = sum(c[0] for c in counts)
     print(f"{sum(c[1] for c in counts) - wrong} right, {wrong} wrong")
     if args.bench:
