@@ -65,6 +65,23 @@ static bool starts_at_zero(Sched *s, const Op *loop, Loc loc)
                       sched_stmt_text(s, loop));
 }
 
+/* May trips be repeated, in any order? They may when one twice is one once, and
+ * two change places. */
+static bool trips_repeat(Sched *s, Op *loop, Loc loc)
+{
+    VarId v = sched_loop_var(loop), w;
+    Facts *f = sched_facts_later(s, loop, &w);
+    const Affine *to = affine_var(s->m->exprs, w);
+    EffectVec now = { 0 }, later = { 0 };
+    effects_of_block(s, loop->blocks[0], &now);
+    return effects_idempotent(s, prove_facts_in(s->arena, s->m, loop, 0), &now,
+                              loop->blocks[0], loc,
+                              "the body is not idempotent") &&
+           effects_renamed(s, &now, loop->parent, 1, &v, &to, &later) &&
+           effects_commute(s, f, &now, &later, loc,
+                           "a trip cannot be repeated after another");
+}
+
 /* ---- divide_loop ------------------------------------------------------- */
 
 typedef struct Divide {
@@ -74,10 +91,12 @@ typedef struct Divide {
     const char *outer, *inner;
     Loc loc;
     const Affine *width; /* trips of the inner loop where they are not q */
+    int64_t trips, early; /* of the outer loop, when the last begins early */
 } Divide;
 
 /* Puts the loop's body into an inner loop below it; the loop becomes the outer
- * one of n trips, q apart. *whole is the old variable in the new ones. */
+ * one of n trips, q apart, but the last by what it begins early. *whole is the
+ * old variable in the new ones. */
 static bool divide_main(Divide *d, const Affine *n, Op **inner,
                         const Affine **whole)
 {
@@ -94,6 +113,11 @@ static bool divide_main(Divide *d, const Affine *n, Op **inner,
     *inner = sched_loop(s, d->loop, d->inner, zero, width, &vi);
     *whole = affine_add(x, affine_scale(x, affine_var(x, vo), d->q),
                         affine_var(x, vi));
+    if (d->early) {
+        const Affine *last = affine_floordiv(
+            x, affine_add_const(x, affine_var(x, vo), 1), d->trips);
+        *whole = affine_sub(x, *whole, affine_scale(x, last, d->early));
+    }
     move_all(d->loop->blocks[0], (*inner)->blocks[0]);
     edit_append(s->log, d->loop->blocks[0], *inner);
     VarId old = sched_loop_var(d->loop);
@@ -173,9 +197,32 @@ static bool divide_cut(Divide *d, bool guarded)
     return true;
 }
 
+/* Trip io + 1 = trips alone has (io + 1) / trips = 1. */
+static bool divide_overlap(Divide *d)
+{
+    Sched *s = d->s;
+    const Affine *whole;
+    int64_t n;
+    Op *inner;
+    if (!affine_is_const(hi_of(d->loop), &n) || n < d->q)
+        return sched_fail(s, d->loc,
+                          "'%s' has no literal number of trips, or fewer than "
+                          "%lld",
+                          sched_stmt_text(s, d->loop), (long long)d->q);
+    d->trips = n / d->q + (n % d->q != 0);
+    d->early = d->trips * d->q - n;
+    return (!d->early || trips_repeat(s, d->loop, d->loc)) &&
+           divide_main(d, affine_const(s->m->exprs, d->trips), &inner, &whole);
+}
+
 bool sched_divide_loop(Sched *s, const SchedArg *a)
 {
-    Divide d = { s, a[0].at.first, a[1].i, a[2].s, a[3].s, a[0].loc, NULL };
+    Divide d = { .s = s,
+                 .loop = a[0].at.first,
+                 .q = a[1].i,
+                 .outer = a[2].s,
+                 .inner = a[3].s,
+                 .loc = a[0].loc };
     if (d.q < 1)
         return sched_fail(s, a[1].loc, "expected a positive number, found %lld",
                           (long long)d.q);
@@ -187,36 +234,26 @@ bool sched_divide_loop(Sched *s, const SchedArg *a)
         return divide_perfect(&d);
     if (!strcmp(a[4].s, "cut") || !strcmp(a[4].s, "cut_and_guard"))
         return divide_cut(&d, a[4].s[3] != 0);
+    if (!strcmp(a[4].s, "overlap"))
+        return divide_overlap(&d);
     return sched_fail(s, a[4].loc,
-                      "tail is guard, cut, cut_and_guard or "
-                      "perfect, found '%s'",
+                      "tail is guard, cut, cut_and_guard, perfect or overlap, "
+                      "found '%s'",
                       a[4].s);
 }
 
 /* ---- divide_with_recompute --------------------------------------------- */
 
-/* May trips be repeated, in any order? They may when one twice is one once, and
- * two change places. */
-static bool trips_repeat(Sched *s, Op *loop, Loc loc)
-{
-    VarId v = sched_loop_var(loop), w;
-    Facts *f = sched_facts_later(s, loop, &w);
-    const Affine *to = affine_var(s->m->exprs, w);
-    EffectVec now = { 0 }, later = { 0 };
-    effects_of_block(s, loop->blocks[0], &now);
-    return effects_idempotent(s, prove_facts_in(s->arena, s->m, loop, 0), &now,
-                              loop->blocks[0], loc,
-                              "the body is not idempotent") &&
-           effects_renamed(s, &now, loop->parent, 1, &v, &to, &later) &&
-           effects_commute(s, f, &now, &later, loc,
-                           "a trip cannot be repeated after another");
-}
-
 /* Trip io runs q * io and all that follow, one more than the rest n - q * trips
  * leaves, so that the last ends at n. */
 bool sched_divide_with_recompute(Sched *s, const SchedArg *a)
 {
-    Divide d = { s, a[0].at.first, a[2].i, a[3].s, a[4].s, a[0].loc, NULL };
+    Divide d = { .s = s,
+                 .loop = a[0].at.first,
+                 .q = a[2].i,
+                 .outer = a[3].s,
+                 .inner = a[4].s,
+                 .loc = a[0].loc };
     ExprCtx *x = s->m->exprs;
     const Affine *trips = sched_index(s, d.loop, a[1].loc, a[1].s), *whole;
     if (!trips || !starts_at_zero(s, d.loop, a[0].loc))

@@ -412,7 +412,7 @@ def step(rng, n):
     any_stmt = rng.choice([f"`_ = _`#{k}", f"`_ += _`#{k}", any_loop,
                            f"`if _`#{rng.randrange(2)}"])
     alloc = f"`_: _`#{rng.randrange(4)}"
-    tail = rng.choice(["guard", "cut", "cut_and_guard", "perfect"])
+    tail = rng.choice(["guard", "cut", "cut_and_guard", "perfect", "overlap"])
     return rng.choice([
         f"divide_loop {any_loop} {rng.choice([1, 2, 3, 4])} o{n} p{n} {tail}",
         f"mult_loops {any_loop} q{n}",

@@ -343,7 +343,7 @@ static const Refused memory_rows[] = {
     { HOST, "instr", "'s' is missing", "t: f32[4] @ Sm90_SmemSwizzled" },
     { HOST, "instr", "'s' expects a literal of kind int",
       "t: f32[4] @ Sm90_SmemSwizzled('a')" },
-    { HOST, "memory", "multiple of 16 up to 256|N=264",
+    { HOST, "memory", "multiple of 8 up to 256|N=264",
       "t: f32[16, 264] @ Sm90_TkRmemTileD(264, )" },
     { HOST, "memory", "Can only create SpecialWindow",
       "t: f32[4] @ Sm90_tensorMap(128, 4)" },

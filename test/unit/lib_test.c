@@ -195,7 +195,9 @@ static const Row instr_rows[] = {
     { "Sm90_tk_mma_row_col", "D=f16, A=e4m3, B=e5m2, N=64, K=64",
       "D=f16, A=bf16, B=bf16, N=64, K=64", "goes with f16 or 8-bit" },
     { "Sm90_tk_mma_row_col", "D=f32, A=f16, B=f16, N=16, K=16, swizzle=32",
-      "D=f32, A=f16, B=f16, N=264, K=16", "multiple of 16 up to 256" },
+      "D=f32, A=f16, B=f16, N=264, K=16", "multiple of 8 up to 256" },
+    { "Sm90_tk_mma_row_col", "D=f32, A=f16, B=f16, N=168, K=64",
+      "D=f32, A=f16, B=f16, N=164, K=64", "multiple of 8 up to 256" },
     { "Sm90_tk_mma_row_row", "D=f32, A=bf16, B=bf16, N64=4, K=64",
       "D=f32, A=f32, B=f32, N64=4, K=64", "transposed operands have 16 bits" },
     { "Sm90_tk_mma_rmem_col", "D=f32, A=bf16, B=bf16, N=128, K=64",
@@ -213,7 +215,7 @@ static const Row instr_rows[] = {
     { "Sm90_tk_zero_scale_d", "D=f32, N=256", "D=bf16, N=256", "f16 or f32" },
     { "cuda_tk_store_rs_cols",
       "dst=bf16, src=f32, rows=16, outer_cols=2, col0=64",
-      "dst=bf16, src=f32, rows=16, outer_cols=2, col0=8",
+      "dst=bf16, src=f32, rows=16, outer_cols=2, col0=4",
       "col0 is a multiple" },
     { "cuda_tk_store_rs_inner_cols_8",
       "dst=f32, src=f32, rows=16, outer_cols=2",
@@ -226,12 +228,12 @@ static const Row instr_rows[] = {
       "dst=f64, src=f32, rows=16, outer_cols=2", "swizzle of shared memory" },
     { "cuda_tk_store_rs_inner_cols_64",
       "dst=bf16, src=f32, rows=16, outer_cols=4",
-      "dst=bf16, src=f32, rows=16, outer_cols=0", "multiple of 16|outer_cols" },
+      "dst=bf16, src=f32, rows=16, outer_cols=0", "positive|outer_cols" },
     { "cuda_tk_store_rs_inner_cols_128",
       "dst=e4m3, src=f32, rows=16, outer_cols=1",
       "dst=bf16, src=f32, rows=16, outer_cols=1", "swizzle of shared memory" },
     { "cuda_tk_load_rs_inner_cols_8", "dst=f32, src=f32, rows=16, outer_cols=2",
-      "dst=f32, src=f32, rows=16, outer_cols=1", "multiple of 16" },
+      "dst=f32, src=f32, rows=24, outer_cols=1", "multiple of 16" },
     { "cuda_tk_load_rs_inner_cols_16",
       "dst=f32, src=bf16, rows=16, outer_cols=2",
       "dst=f32, src=bf16, rows=8, outer_cols=2", "multiple of 16" },
@@ -608,14 +610,15 @@ static const Row memory_rows[] = {
     { "CudaRmemPacked32", "", "1", "more arguments" },
     { "Sm80_RmemMatrixD", "16, 8", "16, 16", "16 x 8" },
     { "CudaTkWarpTileAny", "", "1", "more arguments" },
-    { "CudaTkWarpTile", "16, 32", "16, 24", "multiple of 16" },
+    { "CudaTkWarpTile", "16, 24", "16, 20", "multiple of 8" },
+    { "CudaTkWarpTile", "16, 32, 'col'", "16, 24, 'col'", "multiple of 16" },
     { "CudaTkWarpTile", "16, 32, layout='col'", "16, 32, 'up'",
       "'row' or 'col'" },
     { "CudaTkWarpVec", "64, 'ortho'", "64, 'all'", "layout of a vector" },
     { "Sm90_TkRmemTileA", "64", "8", "multiple of 16" },
     { "Sm90_TkRmemTileA32", "24", "4", "multiple of 8" },
     { "Sm90_TkRmemTileA8", "64", "16", "multiple of 32" },
-    { "Sm90_TkRmemTileD", "256", "512", "up to 256" },
+    { "Sm90_TkRmemTileD", "168", "164", "up to 256" },
     { "CudaMbarrier", "", "1", "more arguments" },
     { "CudaMbarrierPreArrive", "3", "-1", "not negative" },
     { "Sm80_CommitGroup", "", "1", "more arguments" },
@@ -725,6 +728,7 @@ Test(lib, register_maps_are_one_to_one)
     Fixture f = open_fixture();
     check_map(memory(&f, "Sm90_TkRmemTileD", "256"));
     check_map(memory(&f, "Sm90_TkRmemTileD", "16"));
+    check_map(memory(&f, "Sm90_TkRmemTileD", "168"));
     check_map(memory(&f, "Sm90_TkRmemTileA", "64"));
     check_map(memory(&f, "Sm90_TkRmemTileA32", "24"));
     check_map(memory(&f, "Sm90_TkRmemTileA8", "64"));
