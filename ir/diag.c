@@ -35,7 +35,7 @@ struct Ctx {
     VEC(Source) sources;
     Table strings, uniques;
     Diag *first, *last;
-    unsigned n_errors, max_errors;
+    unsigned n_errors, n_repeated, max_errors;
 };
 
 Ctx *ctx_new(void)
@@ -139,6 +139,12 @@ const char *ctx_source_text(const Ctx *ctx, uint32_t file, size_t *n)
     return ctx->sources.data[file - 1].text;
 }
 
+/* Of the mark of UTF-8 with which some editors begin a file. */
+static size_t bom_length(const StrBuf *text)
+{
+    return text->len >= 3 && !memcmp(text->data, "\xEF\xBB\xBF", 3) ? 3 : 0;
+}
+
 uint32_t ctx_read_source(Ctx *ctx, const char *path)
 {
     bool standard = !strcmp(path, "-");
@@ -163,9 +169,23 @@ uint32_t ctx_read_source(Ctx *ctx, const char *path)
                    strerror(why));
     else
         file = ctx_add_source(ctx, standard ? "<stdin>" : path,
-                              strbuf_text(&text), text.len);
+                              strbuf_text(&text) + bom_length(&text),
+                              text.len - bom_length(&text));
     strbuf_free(&text);
     return file;
+}
+
+/* Was this error reported already, at the same place? Looked for among the
+ * first thousand. */
+static bool is_repeated(const Ctx *ctx, const Diag *d)
+{
+    unsigned left = 1000;
+    for (const Diag *o = ctx->first; o && d->loc.line && left--; o = o->next)
+        if (o->severity == SEV_error && o->loc.line == d->loc.line &&
+            o->loc.col == d->loc.col && o->loc.file == d->loc.file &&
+            !strcmp(o->message, d->message))
+            return true;
+    return false;
 }
 
 static Diag *diag_add(Ctx *ctx, Severity sev, Loc loc, const char *code,
@@ -176,9 +196,14 @@ static Diag *diag_add(Ctx *ctx, Severity sev, Loc loc, const char *code,
     d->loc = loc;
     d->code = code;
     d->message = arena_vprintf(ctx->arena, fmt, ap);
-    if (sev == SEV_error && ++ctx->n_errors > ctx->max_errors &&
-        ctx->max_errors)
-        return d;
+    if (sev == SEV_error) {
+        bool again = is_repeated(ctx, d);
+        ctx->n_errors++;
+        ctx->n_repeated += again;
+        if (again || (ctx->max_errors &&
+                      ctx->n_errors - ctx->n_repeated > ctx->max_errors))
+            return d;
+    }
     if (ctx->last)
         ctx->last->next = d;
     else
@@ -189,7 +214,7 @@ static Diag *diag_add(Ctx *ctx, Severity sev, Loc loc, const char *code,
 
 CtxMark ctx_mark(const Ctx *ctx)
 {
-    return (CtxMark){ ctx->last, ctx->n_errors };
+    return (CtxMark){ ctx->last, ctx->n_errors, ctx->n_repeated };
 }
 
 void ctx_rollback(Ctx *ctx, CtxMark mark)
@@ -200,6 +225,7 @@ void ctx_rollback(Ctx *ctx, CtxMark mark)
         ctx->first = NULL;
     ctx->last = mark.last;
     ctx->n_errors = mark.n_errors;
+    ctx->n_repeated = mark.n_repeated;
 }
 
 const Diag *ctx_diags_since(const Ctx *ctx, CtxMark mark)
@@ -271,6 +297,11 @@ unsigned ctx_error_count(const Ctx *ctx)
     return ctx->n_errors;
 }
 
+unsigned ctx_repeated_count(const Ctx *ctx)
+{
+    return ctx->n_repeated;
+}
+
 void ctx_set_max_errors(Ctx *ctx, unsigned n)
 {
     ctx->max_errors = n;
@@ -279,7 +310,7 @@ void ctx_set_max_errors(Ctx *ctx, unsigned n)
 void ctx_clear_diags(Ctx *ctx)
 {
     ctx->first = ctx->last = NULL;
-    ctx->n_errors = 0;
+    ctx->n_errors = ctx->n_repeated = 0;
 }
 
 const char *severity_name(Severity s)

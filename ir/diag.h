@@ -53,7 +53,8 @@ const char *ctx_source_text(const Ctx *ctx, uint32_t file, size_t *n);
 uint32_t ctx_read_source(Ctx *ctx, const char *path);
 
 /* Each returns the diagnostic, so that notes, a fix or a witness can follow.
- * Past max_errors errors are counted but not kept; the pointer stays valid. */
+ * An error that was reported before, at the same place in the same words, and
+ * those past max_errors are counted but not kept; the pointer stays valid. */
 Diag *diag_error(Ctx *ctx, Loc loc, const char *code, const char *fmt, ...)
     EXO_PRINTF(4, 5);
 Diag *diag_warning(Ctx *ctx, Loc loc, const char *code, const char *fmt, ...)
@@ -67,6 +68,8 @@ void diag_witness(Ctx *ctx, Diag *d, const char *fmt, ...) EXO_PRINTF(3, 4);
 
 const Diag *ctx_diags(const Ctx *ctx); /* in order of report */
 unsigned ctx_error_count(const Ctx *ctx);
+/* How many of them say again what an earlier one says. */
+unsigned ctx_repeated_count(const Ctx *ctx);
 void ctx_set_max_errors(Ctx *ctx, unsigned n); /* 20 at first; 0: no limit */
 /* Forgets all reported diagnostics (a test harness between split inputs). */
 void ctx_clear_diags(Ctx *ctx);
@@ -75,7 +78,7 @@ void ctx_clear_diags(Ctx *ctx);
  * something that may fail without it being the user's fault. */
 typedef struct CtxMark {
     Diag *last;
-    unsigned n_errors;
+    unsigned n_errors, n_repeated;
 } CtxMark;
 CtxMark ctx_mark(const Ctx *ctx);
 void ctx_rollback(Ctx *ctx, CtxMark mark);

@@ -6,6 +6,7 @@
 #include "ir/lib_entry.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* One file's reading. Declarations of imported files come first. */
@@ -14,8 +15,9 @@ typedef struct Reading {
     Arena *arena;
     const ExoOptions *opt;
     VEC(AstDecl *) decls;
-    VEC(const char *) imported; /* paths, so that each is read once */
-    Op **procs;                 /* hash table by interned name */
+    VEC(const char *) imported; /* real paths, so that each is read once */
+    VEC(const char *) open; /* of the file that is read, and who imports it */
+    Op **procs;             /* hash table by interned name */
     size_t n_slots;
     bool ok;
 } Reading;
@@ -50,7 +52,33 @@ static const char *find_import(Reading *r, uint32_t file, const char *name)
     return NULL;
 }
 
+static const char *real_path(Reading *r, const char *path)
+{
+    char *real = realpath(path, NULL);
+    const char *kept = arena_strdup(r->arena, real ? real : path);
+    free(real);
+    return kept;
+}
+
 static void read_file(Reading *r, uint32_t file, bool imported);
+
+/* Is the file one that is being read? An error then. */
+static bool is_cycle(Reading *r, const AstDecl *d, const char *real)
+{
+    size_t i = 0;
+    while (i < r->open.len && strcmp(r->open.data[i], real) != 0)
+        i++;
+    if (i == r->open.len)
+        return false;
+    Diag *e = diag_error(r->ctx, d->loc, "import",
+                         i + 1 == r->open.len
+                             ? "'%s' imports itself"
+                             : "'%s' imports itself, through this file",
+                         d->name);
+    diag_fix(r->ctx, e, "put what both need into a file of its own");
+    r->ok = false;
+    return true;
+}
 
 static void read_import(Reading *r, const AstDecl *d)
 {
@@ -66,10 +94,13 @@ static void read_import(Reading *r, const AstDecl *d)
         r->ok = false;
         return;
     }
+    const char *real = real_path(r, path);
+    if (is_cycle(r, d, real))
+        return;
     for (size_t i = 0; i < r->imported.len; i++)
-        if (strcmp(r->imported.data[i], path) == 0)
+        if (strcmp(r->imported.data[i], real) == 0)
             return;
-    VEC_PUSH(r->arena, &r->imported, path);
+    VEC_PUSH(r->arena, &r->imported, real);
     uint32_t file = ctx_read_source(r->ctx, path);
     if (file)
         read_file(r, file, true);
@@ -80,6 +111,7 @@ static void read_import(Reading *r, const AstDecl *d)
 static void read_file(Reading *r, uint32_t file, bool imported)
 {
     bool ok;
+    VEC_PUSH(r->arena, &r->open, real_path(r, ctx_source_name(r->ctx, file)));
     AstDecl *d = exo_syntax(r->ctx, r->arena, file, &ok);
     r->ok &= ok;
     for (; d; d = d->next) {
@@ -89,6 +121,7 @@ static void read_file(Reading *r, uint32_t file, bool imported)
         else if (!d->broken)
             VEC_PUSH(r->arena, &r->decls, d);
     }
+    r->open.len--;
 }
 
 /* ---- procedures -------------------------------------------------------- */

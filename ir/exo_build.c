@@ -88,6 +88,11 @@ void build_bind_param(Build *b, const char *name, const Param *value)
     e->param.name = NULL;
 }
 
+Loc build_place(const Build *b, Loc loc)
+{
+    return b->wanted.line && b->wanted.file != loc.file ? b->wanted : loc;
+}
+
 Diag *build_error(Build *b, Loc loc, const char *code, const char *fmt, ...)
 {
     va_list ap;
@@ -95,8 +100,11 @@ Diag *build_error(Build *b, Loc loc, const char *code, const char *fmt, ...)
     const char *message = arena_vprintf(b->arena, fmt, ap);
     va_end(ap);
     b->failed = true;
-    Diag *d = diag_error(b->ctx, loc, code, "%s", message);
-    if (b->wanted.line)
+    Loc place = build_place(b, loc);
+    Diag *d = diag_error(b->ctx, place, code, "%s", message);
+    if (place.file != loc.file)
+        diag_note(b->ctx, d, loc, "found in this entry");
+    else if (b->wanted.line)
         diag_note(b->ctx, d, b->wanted, "wanted here");
     return d;
 }
@@ -152,7 +160,7 @@ const MemRef *build_mem(Build *b, const AstExpr *e)
     if (!b->lib)
         return ref;
     unsigned errors = ctx_error_count(b->ctx);
-    const Mem *mem = lib_mem(b->lib, e->loc, ref);
+    const Mem *mem = lib_mem(b->lib, build_place(b, e->loc), ref);
     b->failed |= ctx_error_count(b->ctx) != errors;
     return mem ? mem->ref : NULL;
 }
@@ -172,7 +180,7 @@ static const UnitRef *unit_named(Build *b, const AstExpr *e, int64_t scale)
     if (!b->lib)
         return ref;
     unsigned errors = ctx_error_count(b->ctx);
-    const Unit *unit = lib_unit(b->lib, e->loc, ref);
+    const Unit *unit = lib_unit(b->lib, build_place(b, e->loc), ref);
     b->failed |= ctx_error_count(b->ctx) != errors;
     return unit ? unit->ref : NULL;
 }

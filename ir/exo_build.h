@@ -60,6 +60,10 @@ void build_close(Build *b, size_t mark);
 Binding *build_find(Build *b, const char *name); /* NULL: not bound */
 Binding *build_bind(Build *b, const char *name, Loc loc, BindKind kind);
 void build_bind_param(Build *b, const char *name, const Param *value);
+/* Where to report a fault at loc: in an entry of another file than what asks
+ * for it, such as the library, at what asks. */
+Loc build_place(const Build *b, Loc loc);
+/* Reports at build_place, with a note that says where the other place is. */
 Diag *build_error(Build *b, Loc loc, const char *code, const char *fmt, ...)
     EXO_PRINTF(4, 5);
 

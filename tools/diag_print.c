@@ -109,7 +109,7 @@ void diag_print_rest(const Ctx *ctx, DiagFormat format)
     unsigned shown = 0;
     for (const Diag *d = ctx_diags(ctx); d; d = d->next)
         shown += d->severity == SEV_error;
-    unsigned rest = ctx_error_count(ctx) - shown;
+    unsigned rest = ctx_error_count(ctx) - ctx_repeated_count(ctx) - shown;
     if (rest && format == DIAG_text)
         fprintf(stderr, "%u more error%s not shown: see --max-errors\n", rest,
                 rest == 1 ? "" : "s");

@@ -37,10 +37,21 @@ static Op *statement_at(Ctx *ctx, Module *m, int64_t line)
             proc = op;
     for (unsigned i = 0; proc && i < proc->n_blocks; i++)
         block_walk(proc->blocks[i], find_line, &s);
-    if (!s.best)
+    size_t n, lines = 1;
+    const char *text = ctx_source_text(ctx, s.best ? s.best->loc.file : 0, &n);
+    for (size_t i = 0; i + 1 < n; i++)
+        lines += text[i] == '\n';
+    if (s.best && (size_t)line <= lines)
+        return s.best;
+    if (s.best)
+        diag_error(ctx, (Loc){ 0 }, "line",
+                   "no statement stands at line %lld: %s has %zu lines",
+                   (long long)line, ctx_source_name(ctx, s.best->loc.file),
+                   lines);
+    else
         diag_error(ctx, (Loc){ 0 }, "line", "no statement stands at line %lld",
                    (long long)line);
-    return s.best;
+    return NULL;
 }
 
 /* ---- showing ------------------------------------------------------------ */

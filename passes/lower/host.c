@@ -431,7 +431,7 @@ static void host_block(Lower *L, Block *top, Block *b)
 {
     for (Op *op = b->first, *next; op && !L->failed; op = next) {
         next = op->next;
-        L->at = op;
+        L->fault.at = op;
         switch (op->code) {
         case OP_ctl_assert: {
             Checks c = { L, op, NULL, op->loc };

@@ -423,6 +423,7 @@ void lower_instr(Lower *L, Op *op)
     const Instr *in = op_instr(L->m, op);
     if (!in) {
         L->failed = true;
+        L->fault.code = "instruction";
         return;
     }
     if (!in->hook) {

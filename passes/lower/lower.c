@@ -16,6 +16,8 @@ Diag *lower_error(Lower *L, Loc loc, const char *code, const char *fmt, ...)
     va_start(ap, fmt);
     char *text = arena_vprintf(L->scratch, fmt, ap);
     va_end(ap);
+    if (!L->failed)
+        L->fault.code = code;
     L->failed = true;
     return diag_error(L->ctx, loc, code, "%s", text);
 }
@@ -462,7 +464,7 @@ static bool lower_device(Lower *L, Op *proc, Op *device, unsigned k)
                     "this device function could not be analysed");
         return false;
     }
-    L->at = device;
+    L->fault.at = device;
     L->captures.len = 0;
     L->smem.objects.len = 0;
     L->groups.len = 0;
@@ -538,7 +540,7 @@ static void lower_proc(Lower *L, Op *proc)
             return;
         host_launch(L, d.found.data[i]);
     }
-    L->at = NULL;
+    L->fault.at = NULL;
     if (!L->failed)
         host_outline(L, proc);
 }
@@ -593,7 +595,7 @@ Lower *lower_layout(Ctx *ctx, Module *m, ParInfo *pi, Op *device, Arena *arena)
     return fits ? L : NULL;
 }
 
-bool lower_one_proc(Ctx *ctx, Module *m, Op *proc, const Op **at)
+bool lower_one_proc(Ctx *ctx, Module *m, Op *proc, LowerFault *fault)
 {
     Lower *L = lower_begin(ctx, m, arena_new(), "");
     CtxMark mark = ctx_mark(ctx);
@@ -604,7 +606,7 @@ bool lower_one_proc(Ctx *ctx, Module *m, Op *proc, const Op **at)
     else
         lower_proc(L, proc);
     bool ok = !L->failed;
-    *at = L->at;
+    *fault = L->fault;
     arena_free(L->scratch);
     return ok;
 }

@@ -27,10 +27,13 @@ bool lower_par_to_async(Ctx *ctx, Module *m);
  * faults.c. */
 bool lower_par_to_async_try(Ctx *ctx, const Module *m, const Op *proc,
                             const char *except);
-/* Lowers one procedure of m, which is not to be used afterwards. False after an
- * error; *at is then the op that could not be lowered, NULL where it is none
- * of the procedure's. */
-bool lower_one_proc(Ctx *ctx, Module *m, Op *proc, const Op **at);
+/* Where and why lowering stopped. */
+typedef struct LowerFault {
+    const Op *at;     /* the innermost op; NULL: none of the procedure's */
+    const char *code; /* of the error; NULL: the analysis refuses it */
+} LowerFault;
+/* Lowers one procedure of m, which is not to be used afterwards. */
+bool lower_one_proc(Ctx *ctx, Module *m, Op *proc, LowerFault *fault);
 
 /* A build for testing check-async can break one rule of the lowering by name;
  * in every other build nothing is broken. */
@@ -140,7 +143,7 @@ typedef struct Lower {
     VEC(RingCursor) cursors;
     VEC(const Affine *) iters; /* enclosing iterators, kernel's variables */
     Op *stmt;                  /* being lowered: origin of what is emitted */
-    const Op *at;              /* being lowered: the innermost op */
+    LowerFault fault;          /* its op: the innermost that is lowered */
     unsigned commits;          /* wgmma groups committed so far */
 } Lower;
 

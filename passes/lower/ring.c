@@ -174,8 +174,7 @@ AccessDim ring_dim(Lower *L, const Value *v, const Affine *e)
                                         -ring_pre_arrive(L, v));
     int64_t delta;
     RingCursor c = cursor_near(L, (unsigned)g, at, &delta);
-    if (LOWER_WRONG(L, "slot") && v->type->kind == TK_tensor &&
-        L->role->lo > 0)
+    if (LOWER_WRONG(L, "slot") && v->type->kind == TK_tensor && L->role->lo > 0)
         delta++;
     return (AccessDim){ .kind = DIM_ring, .ring = c.ring, .delta = delta };
 }

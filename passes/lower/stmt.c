@@ -462,14 +462,14 @@ static void lower_block(Lower *L, Block *b)
         if (!role_executes(L, op))
             continue;
         Op *outer = L->stmt;
-        const Op *at = L->at;
+        const Op *at = L->fault.at;
         if (op->sid)
             L->stmt = op;
-        L->at = op;
+        L->fault.at = op;
         lower_op(L, op);
         L->stmt = outer;
         if (!L->failed)
-            L->at = at;
+            L->fault.at = at;
     }
 }
 
