@@ -190,6 +190,9 @@ unsigned instr_param(const Instr *in, const char *name);
 /* Is the instance lowered to additions or multiplications in another order than
  * its body's, which may round otherwise? */
 bool instr_reorders(const Instr *in);
+/* The bytes that a thread moves at once to or from the memory of a parameter,
+ * which begin at a multiple of them; 0: no more than elements. */
+int64_t instr_piece(const Lib *lib, const Instr *in, unsigned param);
 /* The instance of a par.instr or async.instr op. */
 const Instr *op_instr(const Module *m, const Op *op);
 

@@ -299,6 +299,17 @@ bool instr_reorders(const Instr *in)
     return wide && in->hook && !strcmp(in->hook, "tile_reduce");
 }
 
+int64_t instr_piece(const Lib *lib, const Instr *in, unsigned param)
+{
+    const InstrParam *p = &in->params[param];
+    const Mem *mem =
+        p->mem && !p->is_index ? lib_mem_find((Lib *)lib, p->mem) : NULL;
+    return mem && mem->alignment && !mem->native_unit &&
+                   p->bytes <= (int64_t)mem->alignment
+               ? p->bytes
+               : 0;
+}
+
 const Instr *op_instr(const Module *m, const Op *op)
 {
     const char *callee = op_attr_str(op, "callee", NULL);

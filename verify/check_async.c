@@ -3,6 +3,7 @@
  * suffices: docs/semantics.md says why. */
 #include "verify/check_async.h"
 
+#include "verify/async/arguments.h"
 #include "verify/async/aside.h"
 #include "verify/async/budget.h"
 #include "verify/async/fault.h"
@@ -554,7 +555,8 @@ static void run_all(AsyncCheck *c, const SizeSet *sizes, unsigned n,
 
 static const char *const part_names[ASYNC_PARTS] = {
     "check-async/protocol", "check-async/races",     "check-async/layout",
-    "check-async/budget",   "check-async/instances", "check-async/refinement"
+    "check-async/budget",   "check-async/arguments", "check-async/instances",
+    "check-async/refinement"
 };
 
 void check_async(Ctx *ctx, Module *m, const Op *host, const SizeSet *sizes,
@@ -575,6 +577,8 @@ void check_async(Ctx *ctx, Module *m, const Op *host, const SizeSet *sizes,
         c.turns = turns_new(arena, m, host, source.m, source.proc);
     out[ASYNC_budget] = check_async_budget(ctx, m, host);
     out[ASYNC_layout] = check_async_layout(ctx, m, host, prover);
+    out[ASYNC_arguments] =
+        check_async_arguments(ctx, m, host, source, prover);
     if (out[ASYNC_budget].verdict == VERDICT_refuted)
         out[ASYNC_protocol] = out[ASYNC_races] = out[ASYNC_instances] =
             out[ASYNC_refinement] =

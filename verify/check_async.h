@@ -7,6 +7,7 @@
  *   races       happens-before, proxies included (the same run)
  *   layout      one map of elements to addresses for map, view, descriptor
  *   budget      shared memory, registers, barriers, shapes (the text alone)
+ *   arguments   what the host checks before a launch (the text alone)
  *   instances   each instance of a statement once, by origins (the same run)
  *   refinement  the values that instances write, and the results (the same run)
  *
@@ -18,13 +19,14 @@
 #include "verify/check.h"
 #include "verify/sizes.h"
 
-#define CHECK_ASYNC_VERSION 2
+#define CHECK_ASYNC_VERSION 3
 
 enum {
     ASYNC_protocol,
     ASYNC_races,
     ASYNC_layout,
     ASYNC_budget,
+    ASYNC_arguments,
     ASYNC_instances,
     ASYNC_refinement,
     ASYNC_PARTS

@@ -1,17 +1,12 @@
 /* Host outlining: what a kernel takes from its procedure, the launch, and the
  * host.proc with its argument checks.
  *
- * Checks are made once, here, from four sources: sizes are at least 1 and fit
- * the calling convention (passes/abi.h); the procedure's asserts; the rules of
- * tensor maps (CUDA driver API, cuTensorMapEncodeTiled: address and strides
- * are multiples of 16 bytes, the innermost stride is one element); the number
- * of tasks. Every reader of a host.proc then has the same ones. */
-#include "passes/abi.h"
+ * Checks are made once, here, of the procedure's asserts and of the rules of
+ * passes/host_rules.h. Every reader of a host.proc then has the same ones. */
+#include "passes/host_rules.h"
 #include "passes/lower/lower.h"
 
 #include <string.h>
-
-enum { MAP_ALIGN = 16 };
 
 /* ---- captures ------------------------------------------------------------ */
 
@@ -207,148 +202,36 @@ static const char *cond_text(Lower *L, const Cond *c)
     return text;
 }
 
-/* Appends a check unless it holds by itself. */
-static void check(Checks *c, const Cond *cond, const char *argument,
-                  const char *message)
+static void place_rule(Checks *c, const HostRule *rule)
 {
     Lower *L = c->L;
-    if (!cond || cond_holds(L->m->exprs, cond))
-        return;
-    Op *op = op_new(L->m, OP_host_check, c->loc, 1, 0, 0);
-    op->operands[0] = opnd_cond(cond);
-    op_set_str(L->m, op, "message", message);
-    if (argument)
-        op_set_str(L->m, op, "argument", argument);
+    Op *op;
+    if (rule->tensor) {
+        op = op_new(L->m, OP_host_align_check, c->loc, 1, 0, 0);
+        op->operands[0] = opnd_value((Value *)rule->tensor);
+        op_set_int(L->m, op, "bytes", rule->bytes);
+    } else {
+        op = op_new(L->m, OP_host_check, c->loc, 1, 0, 0);
+        op->operands[0] = opnd_cond(rule->cond);
+    }
+    op_set_str(L->m, op, "message", rule->message);
+    if (rule->argument)
+        op_set_str(L->m, op, "argument", rule->argument);
     place(c, op);
 }
 
-static void check_control(Checks *c, VarId v)
+/* Makes a check of each rule unless it holds by itself; one that cannot hold is
+ * an error. */
+static void place_rules(Checks *c, const HostRules *r)
 {
-    Lower *L = c->L;
-    ExprCtx *x = L->m->exprs;
-    const Var *var = var_get(x, v);
-    const Affine *e = affine_var(x, v);
-    /* Stated though a size is known to be at least 1: this is where that
-     * becomes true. */
-    if (var->kind == VAR_size) {
-        Op *op = op_new(L->m, OP_host_check, c->loc, 1, 0, 0);
-        op->operands[0] =
-            opnd_cond(cond_cmp(x, CMP_ge, affine_sub(x, e, affine_const(x, 1)),
-                               affine_const(x, 0)));
-        op_set_str(
-            L->m, op, "message",
-            arena_printf(L->scratch, "%s must be at least 1", var->name));
-        op_set_str(L->m, op, "argument", var->name);
-        place(c, op);
+    for (size_t i = 0; i < r->rules.len; i++) {
+        const HostRule *rule = &r->rules.data[i];
+        if (rule->cond && rule->cond->kind == COND_false)
+            lower_error(c->L, c->loc, "tensor-map", "%s", rule->message);
+        else if (rule->tensor || rule->stated ||
+                 !cond_holds(c->L->m->exprs, rule->cond))
+            place_rule(c, rule);
     }
-    if (var->kind == VAR_bool)
-        return;
-    const Cond *fits =
-        cond_cmp(x, CMP_le, e, affine_const(x, ABI_CONTROL_LIMIT));
-    check(c, fits, var->name,
-          arena_printf(L->scratch, "%s must be at most %lld", var->name,
-                       (long long)ABI_CONTROL_LIMIT));
-    if (var->kind != VAR_size)
-        check(c, cond_cmp(x, CMP_ge, e, affine_const(x, -ABI_CONTROL_LIMIT)),
-              var->name,
-              arena_printf(L->scratch, "%s must be at least %lld", var->name,
-                           (long long)-ABI_CONTROL_LIMIT));
-}
-
-/* Elements from one position of dimension d to the next. */
-static const Affine *stride_of(Lower *L, const Value *v, unsigned d)
-{
-    ExprCtx *x = L->m->exprs;
-    if (v->type->kind == TK_window)
-        return affine_stride(x, v, d);
-    const Affine *s = affine_const(x, 1);
-    for (unsigned i = v->type->rank; i-- > d + 1;)
-        s = affine_mul(x, s, v->shape[i]);
-    return s;
-}
-
-static void check_strides(Checks *c, const Value *v)
-{
-    Lower *L = c->L;
-    ExprCtx *x = L->m->exprs;
-    if (v->type->kind != TK_window)
-        return;
-    for (unsigned d = 0; d < v->type->rank; d++) {
-        const Affine *s = affine_stride(x, v, d);
-        const Affine *limit = affine_const(x, ABI_CONTROL_LIMIT);
-        const Cond *low = cond_cmp(x, CMP_ge, s, affine_neg(x, limit));
-        const Cond *high = cond_cmp(x, CMP_le, s, limit);
-        check(c, cond_and(x, low, high), v->name,
-              arena_printf(L->scratch,
-                           "the stride of dimension %u of %s must "
-                           "be within %lld elements",
-                           d, v->name, (long long)ABI_CONTROL_LIMIT));
-    }
-}
-
-static const Cond *multiple_of(Lower *L, const Affine *elements,
-                               ScalarType elem, int64_t unit)
-{
-    ExprCtx *x = L->m->exprs;
-    const Affine *bytes =
-        affine_scale(x, elements, (int64_t)scalar_type_bytes(elem));
-    const Affine *rest = affine_mod(x, bytes, unit);
-    return rest ? cond_cmp(x, CMP_eq, rest, affine_const(x, 0)) : NULL;
-}
-
-/* A rule of the driver for the map made at c->loc: an error where it cannot
- * hold, otherwise a check for the caller's arguments. */
-static void map_rule(Checks *c, const Cond *cond, const char *argument,
-                     const char *message)
-{
-    if (cond && cond->kind == COND_false)
-        lower_error(c->L, c->loc, "tensor-map", "%s", message);
-    else
-        check(c, cond, argument, message);
-}
-
-/* The driver's rules for a tensor map over this window. */
-static void check_map(Checks *c, const Access *window)
-{
-    Lower *L = c->L;
-    ExprCtx *x = L->m->exprs;
-    const Access *a = access_compose(L->m, window);
-    Value *v = a->base;
-    const char *name = v->name ? v->name : "tensor";
-    ScalarType elem = v->type->elem;
-    Op *align = op_new(L->m, OP_host_align_check, c->loc, 1, 0, 0);
-    align->operands[0] = opnd_value(v);
-    op_set_int(L->m, align, "bytes", MAP_ALIGN);
-    op_set_str(L->m, align, "message",
-               arena_printf(L->scratch,
-                            "the address of %s must be a multiple "
-                            "of %d bytes",
-                            name, (int)MAP_ALIGN));
-    op_set_str(L->m, align, "argument", name);
-    place(c, align);
-    unsigned rank = v->type->rank;
-    const Affine *offset = affine_const(x, 0);
-    for (unsigned d = 0; d < rank; d++) {
-        const Affine *s = stride_of(L, v, d);
-        offset = affine_add(x, offset, affine_mul(x, a->dims[d].lo, s));
-        if (d + 1 < rank)
-            map_rule(c, multiple_of(L, s, elem, MAP_ALIGN), name,
-                     arena_printf(L->scratch,
-                                  "the stride of dimension %u of %s "
-                                  "must be a multiple of %d bytes",
-                                  d, name, (int)MAP_ALIGN));
-        else
-            map_rule(c, cond_cmp(x, CMP_eq, s, affine_const(x, 1)), name,
-                     arena_printf(L->scratch,
-                                  "the innermost stride of %s must "
-                                  "be 1",
-                                  name));
-    }
-    map_rule(c, multiple_of(L, offset, elem, MAP_ALIGN), name,
-             arena_printf(L->scratch,
-                          "the part of %s that is copied must begin "
-                          "at a multiple of %d bytes",
-                          name, (int)MAP_ALIGN));
 }
 
 /* ---- the host procedure -------------------------------------------------- */
@@ -360,9 +243,13 @@ static void check_assert(Checks *c, Op *op)
     VarId first = 0;
     cond_walk_vars(cond, first_var, &first);
     c->loc = op->loc;
-    check(c, cond, first ? var_get(L->m->exprs, first)->name : NULL,
-          arena_printf(L->scratch, "the precondition %s does not hold",
-                       cond_text(L, cond)));
+    HostRule rule = { .cond = cond,
+                      .argument =
+                          first ? var_get(L->m->exprs, first)->name : NULL };
+    rule.message = arena_printf(L->scratch, "the precondition %s does not hold",
+                                cond_text(L, cond));
+    if (!cond_holds(L->m->exprs, cond))
+        place_rule(c, &rule);
 }
 
 static Op *replace_op(Lower *L, Op *old, OpCode code, unsigned n_operands,
@@ -395,7 +282,9 @@ static void host_window(Lower *L, Block *top, Op *op)
         return;
     }
     Checks c = { L, op, NULL, op->loc };
-    check_map(&c, window);
+    HostRules r = { .arena = L->scratch, .m = L->m };
+    host_rules_map(&r, window);
+    place_rules(&c, &r);
     Op *map = replace_op(L, op, OP_host_tensor_map, 1, 1);
     map->operands[0] = opnd_access(window);
     take_result(L, top, op, map);
@@ -427,6 +316,16 @@ static void host_instr(Lower *L, Op *op)
                     op_attr_str(op, "callee", ""));
 }
 
+static void check_pieces(Lower *L, Op *launch)
+{
+    const Op *k = module_symbol(L->m, op_attr_str(launch, "kernel", ""));
+    Checks c = { L, launch, NULL, launch->loc };
+    HostRules r = { .arena = L->scratch, .m = L->m };
+    if (k)
+        host_rules_pieces(&r, launch, k);
+    place_rules(&c, &r);
+}
+
 static void host_block(Lower *L, Block *top, Block *b)
 {
     for (Op *op = b->first, *next; op && !L->failed; op = next) {
@@ -448,6 +347,9 @@ static void host_block(Lower *L, Block *top, Block *b)
         case OP_par_instr:
             host_instr(L, op);
             break;
+        case OP_host_launch:
+            check_pieces(L, op);
+            break;
         case OP_ctl_for:
         case OP_ctl_if:
             for (unsigned i = 0; i < op->n_blocks; i++)
@@ -457,18 +359,6 @@ static void host_block(Lower *L, Block *top, Block *b)
             break;
         }
     }
-}
-
-/* The number of tasks fits the persistent loop's counter. */
-static void check_tasks(Checks *c)
-{
-    Lower *L = c->L;
-    ExprCtx *x = L->m->exprs;
-    for (size_t k = 0; k < L->task_counts.len; k++)
-        check(c,
-              cond_cmp(x, CMP_le, L->task_counts.data[k],
-                       affine_const(x, INT32_MAX)),
-              NULL, "the sizes give more than 2147483647 tasks");
 }
 
 bool host_outline(Lower *L, Op *proc)
@@ -483,13 +373,16 @@ bool host_outline(Lower *L, Op *proc)
     op_detach(proc);
     Block *b = host->blocks[0];
     Checks c = { L, b->first, b, host->loc };
+    HostRules r = { .arena = L->scratch, .m = L->m };
     for (unsigned i = 0; i < b->n_args; i++) {
         if (b->args[i].value)
-            check_strides(&c, b->args[i].value);
+            host_rules_strides(&r, b->args[i].value);
         else
-            check_control(&c, b->args[i].var);
+            host_rules_control(&r, b->args[i].var);
     }
-    check_tasks(&c);
+    for (size_t k = 0; k < L->task_counts.len; k++)
+        host_rules_tasks(&r, L->task_counts.data[k]);
+    place_rules(&c, &r);
     host_block(L, b, b);
     return !L->failed;
 }

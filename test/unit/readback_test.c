@@ -54,7 +54,7 @@ static const char ptx_text[] =
     ".visible .entry k(\n\t.param .u32 k_param_0\n)\n"
     ".maxntid 64, 1, 1\n"
     "{\n"
-    "\t.reg .pred %p<9>;\n\t.reg .b32 %r<30>;\n"
+    "\t.reg .pred %p<9>;\n\t.reg .b32 %r<30>;\n\t.reg .b64 %rd<3>;\n"
     "\tld.param.u32 %r1, [k_param_0];\n"
     "\tmov.u32 %r2, %tid.x;\n"
     "\tshr.u32 %r3, %r2, 5;\n"
@@ -209,7 +209,44 @@ static const Edit edits[] = {
     { "another kernel's", "// exo-abi: ", "// exo-abi: 1", "PTX-ABI" },
     { "another name", ".entry k(", ".entry k2(", "PTX-COUNT" },
     { "a longer target", ".target sm_90a", ".target sm_90", NULL },
+    { "no number", ".version 8.3", ".version 8.x", "T-ARCH" },
+    { "a target of that name", ".target sm_90a", ".target sm_90ab", "T-ARCH" },
+    { "addresses of 32 bits", ".address_size 64", ".address_size 32",
+      "T-ARCH" },
+    { "fewer threads", ".maxntid 64, 1, 1", ".maxntid 32, 1, 1", "PTX-HEAD" },
+    { "more threads", ".maxntid 64, 1, 1", ".maxntid 64, 2, 1", "PTX-HEAD" },
+    { "threads in y", ".maxntid 64, 1, 1", ".maxntid 1, 64, 1", "PTX-HEAD" },
+    { "other threads asked for", ".maxntid 64, 1, 1", ".reqntid 128",
+      "PTX-HEAD" },
+    { "as many threads asked for", ".maxntid 64, 1, 1", ".reqntid 64", NULL },
+    { "nothing said of threads", ".maxntid 64, 1, 1\n", "", NULL },
+    { "more blocks", ".maxntid 64, 1, 1", ".maxntid 64\n.minnctapersm 2",
+      "PTX-HEAD" },
+    { "a cluster", ".maxntid 64, 1, 1", ".maxntid 64\n.maxclusterrank 2",
+      "PTX-HEAD" },
+    { "a cluster asked for", ".maxntid 64, 1, 1",
+      ".maxntid 64\n.reqnctapercluster 2, 1, 1", "PTX-HEAD" },
+    { "registers", ".maxntid 64, 1, 1", ".maxntid 64\n.maxnreg 1040",
+      "PTX-HEAD" },
+    { "less aligned", ".align 1024", ".align 16", "PTX-HEAD" },
+    { "shared memory of its own", "\t.reg .pred",
+      "\t.shared .align 4 .b8 own[64];\n\t.reg .pred", "PTX-HEAD" },
+    { "shared memory of the module", ".visible .entry",
+      ".shared .align 4 .b8 own[64];\n.visible .entry", "PTX-HEAD" },
     /* what cannot be read */
+    { "no such instruction", "\tret;", "\tadds.s32 %r1, %r1, 1;\n\tret;",
+      "PTX-FORM" },
+    { "no such type", "\tret;", "\tadd.s33 %r1, %r1, 1;\n\tret;", "PTX-FORM" },
+    { "too few operands", "\tret;", "\tadd.s32 %r1, %r1;\n\tret;", "PTX-FORM" },
+    { "too many operands", "\tret;", "\tshl.b32 %r1, %r1, 1, 2;\n\tret;",
+      "PTX-FORM" },
+    { "an instruction of the ISA", "\tret;",
+      "\tlop3.b32 %r9, %r1, %r2, %r3, 0x80;\n\tret;", NULL },
+    { "no such register", "\tret;", "\tmov.b32 %r30, 1;\n\tret;", "PTX-FORM" },
+    { "a register of another scope", "\tret;", "\t@P ret;\n\tret;",
+      "PTX-FORM" },
+    { "a register of the machine", "\tret;",
+      "\tmov.u32 %r9, %nctaid.x;\n\tret;", NULL },
     { "no such label", "bra.uni $L_3", "bra.uni $L_33", "PTX-FORM" },
     { "a label of another scope", "\tret;", "\tbra WAIT;\n\tret;", "PTX-FORM" },
     { "no end", "\tret;\n}\n", "", "PTX-FORM" },

@@ -12,3 +12,13 @@ Diag *async_vfault(Ctx *ctx, const Op *op, const char *code, const char *fmt,
     strbuf_free(&text);
     return d;
 }
+
+Diag *async_fault(Ctx *ctx, const Op *op, const char *code, const char *fmt,
+                  ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    Diag *d = async_vfault(ctx, op, code, fmt, ap);
+    va_end(ap);
+    return d;
+}

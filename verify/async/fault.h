@@ -7,5 +7,7 @@
 /* Reports an error at op with a code of verify/hazards.def. */
 Diag *async_vfault(Ctx *ctx, const Op *op, const char *code, const char *fmt,
                    va_list ap);
+Diag *async_fault(Ctx *ctx, const Op *op, const char *code, const char *fmt,
+                  ...) EXO_PRINTF(4, 5);
 
 #endif

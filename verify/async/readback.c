@@ -87,6 +87,12 @@ static bool needs_90a(Op *op, void *user)
     return true;
 }
 
+static bool sets_registers(Op *op, void *user)
+{
+    *(bool *)user |= op->code == OP_async_setmaxnreg;
+    return true;
+}
+
 static uint32_t line_number(const ReadBack *b, const char *at)
 {
     uint32_t n = 1;
@@ -95,20 +101,42 @@ static uint32_t line_number(const ReadBack *b, const char *at)
     return n;
 }
 
+static bool is_word_at(const char *at, const char *word)
+{
+    size_t n = strlen(word);
+    return !strncmp(at, word, n) && strchr(" \t\r\n,", at[n]);
+}
+
+/* A version as `8.3`. */
+static bool is_version(const char *at)
+{
+    char *end;
+    double v = strtod(at, &end);
+    return v >= 8.0 && v < 10.0 && end - at == 3 && strchr("\r\n", *end);
+}
+
 /* The target, or "" where there is none. */
-static const char *check_head(ReadBack *b, const Op *kernel)
+static const char *check_target(ReadBack *b, const Op *kernel)
 {
     const char *version = strstr(b->text, "\n.version ");
     const char *target = strstr(b->text, "\n.target ");
+    const char *size = strstr(b->text, "\n.address_size ");
     bool needed = false;
     op_walk((Op *)kernel, needs_90a, &needed);
-    if (!version || strtod(version + 10, NULL) < 8.0)
+    if (!version || !is_version(version + 10))
         fault(b, line_number(b, version), "T-ARCH",
               "expected .version 8.0 or later");
-    if (!target ||
-        strncmp(target + 9, needed ? "sm_90a" : "sm_90", needed ? 6 : 5) != 0)
+    if (!target || !(is_word_at(target + 9, "sm_90a") ||
+                     (!needed && is_word_at(target + 9, "sm_90"))))
         fault(b, line_number(b, target), "T-ARCH", "expected .target %s",
               needed ? "sm_90a" : "sm_90");
+    if (!size || !is_word_at(size + 15, "64"))
+        fault(b, line_number(b, size), "T-ARCH", "expected .address_size 64");
+    return target ? target + 9 : "";
+}
+
+static void check_abi(ReadBack *b, const Op *kernel)
+{
     char *abi =
         arena_printf(ctx_arena(b->ctx), "// exo-abi: %016llx %s\n",
                      (unsigned long long)kernel_abi_hash(b->ctx, kernel),
@@ -117,7 +145,80 @@ static const char *check_head(ReadBack *b, const Op *kernel)
         fault(b, 1, "PTX-ABI",
               "no line '%.*s': the PTX was made from another kernel",
               (int)strlen(abi) - 1, abi);
-    return target ? target + 9 : "";
+}
+
+/* Shared memory is what the launch gives, aligned as swizzles need it. */
+static void check_shared(ReadBack *b)
+{
+    for (const char *at = b->text; (at = strstr(at, "\n.extern .shared"));) {
+        const char *align = strstr(++at, ".align ");
+        if (!align || align > at + strcspn(at, ";") ||
+            strtol(align + 7, NULL, 10) < 1024)
+            fault(b, line_number(b, at), "PTX-HEAD",
+                  "dynamic shared memory must be aligned to 1024 bytes");
+    }
+    for (const char *at = b->text; *at;) {
+        const char *word = at + strspn(at, " \t");
+        word += strncmp(word, ".visible ", 9) ? 0 : 9;
+        if (!strncmp(word, ".shared ", 8))
+            fault(b, line_number(b, at), "PTX-HEAD",
+                  "shared memory is declared beside what the launch gives");
+        at += strcspn(at, "\n");
+        at += *at == '\n';
+    }
+}
+
+/* The numbers behind a directive of the entry, multiplied; 0: it is not there.
+ * *first: the first of them. */
+static int64_t directive(const PtxKernel *ptx, const char *name, int64_t *first)
+{
+    const char *at = ptx->head ? strstr(ptx->head, name) : NULL;
+    int64_t product = 1;
+    *first = 0;
+    if (!at || !strchr(" \t", at[strlen(name)]))
+        return 0;
+    for (char *end = (char *)at + strlen(name);; end++) {
+        int64_t v = strtoll(end, &end, 10);
+        *first = *first ? *first : v;
+        product *= v;
+        if (*end != ',')
+            return product;
+    }
+}
+
+static void check_directive(ReadBack *b, const PtxKernel *ptx, const char *name,
+                            const char *attr, int64_t want)
+{
+    int64_t first, found = directive(ptx, name, &first);
+    if (found && (found != want || first != want))
+        fault(b, ptx->line, "PTX-HEAD",
+              "%s says %lld, but the kernel has %s = %lld", name,
+              (long long)found, attr, (long long)want);
+}
+
+/* What the entry says of its launch is what the kernel is launched with. */
+static void check_launch(ReadBack *b, const PtxKernel *ptx, const Op *kernel)
+{
+    int64_t threads = op_attr_int(kernel, "blockDim", 0), first;
+    int64_t ctas = op_attr_int(kernel, "clusterDim", 1);
+    int64_t blocks = op_attr_int(kernel, "blocks_per_sm", 1);
+    check_directive(b, ptx, ".maxntid", "blockDim", threads);
+    check_directive(b, ptx, ".reqntid", "blockDim", threads);
+    check_directive(b, ptx, ".minnctapersm", "blocks_per_sm", blocks);
+    check_directive(b, ptx, ".maxclusterrank", "clusterDim", ctas);
+    check_directive(b, ptx, ".reqnctapercluster", "clusterDim", ctas);
+    if (directive(ptx, ".maxnreg", &first) > 65536 / (threads * blocks))
+        fault(b, ptx->line, "PTX-HEAD",
+              ".maxnreg is more than the kernel's threads can have");
+    if (directive(ptx, ".maxntid", &first) ||
+        directive(ptx, ".reqntid", &first))
+        return;
+    bool needed = false;
+    op_walk((Op *)kernel, sets_registers, &needed);
+    if (needed)
+        fault(b, ptx->line, "PTX-HEAD",
+              "setmaxnreg needs .maxntid %lld or .reqntid %lld",
+              (long long)threads, (long long)threads);
 }
 
 static void check_kernel(ReadBack *b, const Module *m, const Op *kernel)
@@ -134,7 +235,10 @@ static void check_kernel(ReadBack *b, const Module *m, const Op *kernel)
         arena_free(a);
         return;
     }
-    const char *arch = check_head(b, kernel);
+    const char *arch = check_target(b, kernel);
+    check_abi(b, kernel);
+    check_shared(b);
+    check_launch(b, &ptx, kernel);
     if (ptx.local_line)
         fault(b, ptx.local_line, "PTX-LOCAL", "%s declares local memory", name);
     for (uint32_t i = 0; i < ptx.n_instrs; i++)

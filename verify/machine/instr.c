@@ -106,8 +106,7 @@ static bool bind_operand(Warp *w, const Op *op, unsigned i, unsigned lane,
 static bool bind_call(Warp *w, const Op *op, const Instr *in, LaneGroup group,
                       struct LaneCall *c)
 {
-    *c =
-        (struct LaneCall){ .instr = in, .n = in->n_params, .group = group };
+    *c = (struct LaneCall){ .instr = in, .n = in->n_params, .group = group };
     if (op->n_operands != in->n_params)
         return instr_fail(w, op,
                           "the call does not give each parameter of "
@@ -271,8 +270,8 @@ static bool gather_rows(Warp *w, const struct LaneCall *c, CallArg *a)
         Place p;
         double x;
         if (col % width == 0) {
-            lane = (unsigned)(8 * (by_column ? j * n0 + i : i * n1 + j) +
-                              row % 8);
+            lane =
+                (unsigned)(8 * (by_column ? j * n0 + i : i * n1 + j) + row % 8);
             if (!warp_access(w, a->op, a->op->operands[a->operand].u.access,
                              lane, index, NULL))
                 return false;
@@ -330,9 +329,9 @@ static bool gather_call(Warp *w, struct LaneCall *c)
         CallArg *a = &c->args[i];
         if (!is_read(a) && is_written(a))
             continue;
-        if (a->obj ? !(gathers_rows(c, a) ? gather_rows : gather_memory)(w, c,
-                                                                         a)
-                   : a->reg && !gather_register(w, c, a))
+        if (a->obj
+                ? !(gathers_rows(c, a) ? gather_rows : gather_memory)(w, c, a)
+                : a->reg && !gather_register(w, c, a))
             return false;
     }
     return true;
@@ -418,29 +417,30 @@ static bool scatter_call(Warp *w, const Op *op, struct LaneCall *c, bool first)
     return true;
 }
 
-static bool call_now(Warp *w, const Op *op, const Instr *in, LaneGroup group,
-                     bool first)
-{
-    struct LaneCall c;
-    bool ok = bind_call(w, op, in, group, &c) && gather_call(w, &c) &&
-              run_call(w, op, in, &c) && scatter_call(w, op, &c, first);
-    free_call(&c);
-    return ok;
-}
-
-/* The operands of one cp.async. */
+/* Operands that a thread moves at once. */
 static bool call_aligned(Warp *w, const Op *op, const struct LaneCall *c)
 {
     for (unsigned i = 0; i < c->n; i++) {
         const CallArg *a = &c->args[i];
+        int64_t bytes = instr_piece(w->machine->m->lib, c->instr, i);
         Place p;
-        if (a->obj &&
+        if (a->obj && bytes &&
             (!place_at(w, op, a->obj, a->index, c->group.lane, &p) ||
-             !check_aligned(w, op, &p, c->group.lane,
-                            a->temp->count * a->obj->elem_bytes)))
+             !check_aligned(w, op, &p, c->group.lane, bytes)))
             return false;
     }
     return true;
+}
+
+static bool call_now(Warp *w, const Op *op, const Instr *in, LaneGroup group,
+                     bool first)
+{
+    struct LaneCall c;
+    bool ok = bind_call(w, op, in, group, &c) && call_aligned(w, op, &c) &&
+              gather_call(w, &c) && run_call(w, op, in, &c) &&
+              scatter_call(w, op, &c, first);
+    free_call(&c);
+    return ok;
 }
 
 static bool start_cp_async(Warp *w, const Op *op, const Instr *in,

@@ -1,9 +1,10 @@
 /* PTX as read: a kernel's instructions, their control flow, and which of them
  * one thread can execute.
  *
- * The reader knows PTX's grammar, not its instructions: it takes any text of
- * whatever origin. An instruction is its mnemonic, its guard and its operands
- * flattened; scopes are resolved, so that a register or a label is a number.
+ * The reader knows PTX's grammar and of its instructions their form (known.h).
+ * It takes any text of whatever origin. An instruction is its mnemonic, its
+ * guard and its operands flattened; scopes are resolved, so that a register or
+ * a label is a number.
  * Everything lives in the arena given. Used by verify/async/readback.h. */
 #ifndef EXO_VERIFY_PTX_PTX_H
 #define EXO_VERIFY_PTX_PTX_H
@@ -25,11 +26,11 @@ typedef struct PtxArg {
 } PtxArg;
 
 typedef struct PtxInstr {
-    const char *op; /* the mnemonic with all that it ends in */
-    uint32_t line;  /* in the text that was read, from 1 */
-    uint32_t guard; /* the register that decides, 0: none */
-    bool guard_not; /* executed where it is false */
-    unsigned n_args;
+    const char *op;              /* the mnemonic with all that it ends in */
+    uint32_t line;               /* in the text that was read, from 1 */
+    uint32_t guard;              /* the register that decides, 0: none */
+    bool guard_not;              /* executed where it is false */
+    unsigned n_operands, n_args; /* args: operands taken apart */
     const PtxArg *args;
     /* Where control goes when it is executed: the targets (instructions), then
      * the next one unless it `ends` the thread or always branches. */
@@ -47,6 +48,7 @@ typedef struct PtxKernel {
     const PtxInstr *instrs;
     const PtxReg *regs;  /* 1 .. n_regs */
     uint32_t line;       /* of its head */
+    const char *head;    /* its directives: what stands before the body */
     uint32_t local_line; /* of a declaration in local memory, 0: none */
 } PtxKernel;
 

@@ -6,6 +6,7 @@
 #include "verify/ptx/ptx.h"
 
 #include "ir/name_map.h"
+#include "verify/ptx/known.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -13,9 +14,16 @@
 
 enum { MAX_DEPTH = 64 };
 
+/* `.reg .b32 %r<9>;` declares %r0 to %r8. */
+typedef struct RegRange {
+    const char *prefix;
+    int64_t n;
+} RegRange;
+
 typedef struct Scope {
     uint32_t parent;
     NameMap *regs, *labels;
+    VEC(RegRange) ranges;
 } Scope;
 
 typedef struct Ref {
@@ -39,6 +47,15 @@ typedef struct Reader {
     uint32_t local_line;
     const char *error;
 } Reader;
+
+/* ---- faults -------------------------------------------------------------- */
+
+static bool refuse(Reader *r, const char *why)
+{
+    if (!r->error)
+        r->error = why;
+    return false;
+}
 
 /* ---- names --------------------------------------------------------------- */
 
@@ -76,7 +93,9 @@ static const char *intern(Reader *r, const char *s, size_t n)
 
 static void open_scope(Reader *r)
 {
-    Scope s = { r->scope, name_map_new(r->a), name_map_new(r->a) };
+    Scope s = { .parent = r->scope,
+                .regs = name_map_new(r->a),
+                .labels = name_map_new(r->a) };
     r->scope = (uint32_t)r->scopes.len;
     VEC_PUSH(r->a, &r->scopes, s);
 }
@@ -90,19 +109,38 @@ static uint32_t new_reg(Reader *r, uint32_t scope, const char *name)
     return *id;
 }
 
-/* A name's register: that of the innermost scope that declares it. Outermost,
- * where registers are declared by ranges, whatever begins with a percent sign
- * is one. 0: no register. */
+static bool in_range(const Scope *s, const char *name)
+{
+    for (size_t i = 0; i < s->ranges.len; i++) {
+        size_t n = strlen(s->ranges.data[i].prefix);
+        char *end;
+        if (strncmp(name, s->ranges.data[i].prefix, n) != 0 ||
+            !isdigit((unsigned char)name[n]))
+            continue;
+        if (strtoll(name + n, &end, 10) < s->ranges.data[i].n && !*end)
+            return true;
+    }
+    return false;
+}
+
+/* A name's register: that of the innermost scope that declares it, or one that
+ * is always there. 0: no register; a name with a percent sign is refused. */
 static uint32_t find_reg(Reader *r, const char *name)
 {
     for (uint32_t s = r->scope;; s = r->scopes.data[s].parent) {
         const uint32_t *id = name_map_get(r->scopes.data[s].regs, name);
         if (id)
             return *id;
+        if (in_range(&r->scopes.data[s], name))
+            return new_reg(r, s, name);
         if (s == 0)
             break;
     }
-    return name[0] == '%' ? new_reg(r, 0, name) : 0;
+    if (ptx_special_register(name))
+        return new_reg(r, 0, name);
+    if (name[0] == '%')
+        refuse(r, "a register is not declared");
+    return 0;
 }
 
 /* ---- words --------------------------------------------------------------- */
@@ -152,13 +190,6 @@ static size_t mnemonic_length(const char *s)
     return n;
 }
 
-static bool refuse(Reader *r, const char *why)
-{
-    if (!r->error)
-        r->error = why;
-    return false;
-}
-
 /* ---- operands ------------------------------------------------------------ */
 
 static void add_word(Reader *r, const char *s, size_t n, unsigned operand,
@@ -205,6 +236,7 @@ static bool read_operands(Reader *r, PtxInstr *in)
         r->at++;
     }
     r->at++;
+    in->n_operands = r->args.len ? operand + 1 : 0;
     in->n_args = (unsigned)r->args.len;
     in->args =
         arena_memdup(r->a, r->args.data, r->args.len * sizeof(PtxArg) + 1);
@@ -267,18 +299,30 @@ static bool read_instr(Reader *r)
               !strcmp(in.op, "exit") || !strcmp(in.op, "trap");
     if (in.branches ? !read_branch(r) : !read_operands(r, &in))
         return false;
+    const char *why = ptx_malformed(&in);
+    if (why) {
+        r->line = in.line;
+        return refuse(r, arena_printf(r->a, "'%s' %s", in.op, why));
+    }
+    if (r->error)
+        return false;
     VEC_PUSH(r->a, &r->instrs, in);
     return true;
 }
 
-/* Names that an inner scope declares. */
 static void read_reg(Reader *r)
 {
     while (*r->at && *r->at != ';') {
         skip_space(r);
         size_t n = word_length(r->at);
-        if (n && *r->at != '.' && r->at[n] != '<')
-            new_reg(r, r->scope, intern(r, r->at, n));
+        const char *name = n ? intern(r, r->at, n) : NULL;
+        if (n && r->at[n] == '<') {
+            RegRange range = { name, strtoll(r->at + n + 1, NULL, 10) };
+            VEC_PUSH(r->a, &r->scopes.data[r->scope].ranges, range);
+            n += strcspn(r->at + n, ">;");
+        } else if (n && *r->at != '.') {
+            new_reg(r, r->scope, name);
+        }
         r->at += n ? n : *r->at != ';' && *r->at;
     }
 }
@@ -321,7 +365,7 @@ static void read_directive(Reader *r, const char *label)
     }
     if (!strcmp(word, ".local") && !r->local_line)
         r->local_line = r->line;
-    if (!strcmp(word, ".reg") && r->scope)
+    if (!strcmp(word, ".reg"))
         read_reg(r);
     skip_statement(r);
 }
@@ -432,11 +476,14 @@ bool ptx_read(Arena *a, const char *text, const char *entry, PtxKernel *out,
     *out = (PtxKernel){ .line = r.line };
     VEC_PUSH(a, &r.regs, ((PtxReg){ "" }));
     open_scope(&r);
-    const char *body = strchr(name, '{');
+    const char *body = strchr(name, '{'), *params = strchr(name, ')');
     for (r.at = name; body && r.at < body; r.at++)
         r.line += *r.at == '\n';
-    if (body)
+    if (body) {
         r.at = body + 1;
+        name = params && params < body ? params + 1 : name + strlen(entry);
+        out->head = arena_strndup(a, name, (size_t)(body - name));
+    }
     bool ok = body ? read_body(&r) : refuse(&r, "the entry has no body");
     PtxInstr end = { .op = "ret", .line = r.line, .ends = true };
     VEC_PUSH(a, &r.instrs, end);
