@@ -292,7 +292,8 @@ static void emit_cta_barrier(Lower *L)
 }
 
 /* One thread initialises the mbarriers, makes that visible to the cluster and
- * to the async proxy; then nobody touches them before all have met. */
+ * to the async proxy; then nobody touches them before all have met, of the
+ * cluster where its CTAs signal each other's. */
 static void kernel_setup(Lower *L)
 {
     ExprCtx *x = L->m->exprs;
@@ -319,7 +320,7 @@ static void kernel_setup(Lower *L)
     }
     if (LOWER_WRONG(L, "no-entry-barrier"))
         return;
-    if (L->dev->cluster_dim > 1)
+    if (L->ctas_signal)
         emit_cluster_barrier(L);
     else if (any)
         emit_cta_barrier(L);
@@ -490,7 +491,7 @@ static bool lower_device(Lower *L, Op *proc, Op *device, unsigned k)
     for (unsigned i = 0; i < L->dev->n_roles; i++)
         lower_role(L, &L->dev->roles[i]);
     L->stmt = NULL;
-    if (L->dev->cluster_dim > 1 && !L->dev->no_shutdown_sync &&
+    if (L->ctas_signal && !L->dev->no_shutdown_sync &&
         !LOWER_WRONG(L, "no-exit-barrier"))
         emit_cluster_barrier(L);
     block_append(L->m->body, L->kernel);

@@ -134,6 +134,7 @@ typedef struct Lower {
     VEC(NamedBarrier) named;
     bool global_writes;   /* ordinary code writes global memory */
     bool cluster_release; /* barriers between CTAs release to the cluster */
+    bool ctas_signal;     /* an mbarrier is signalled by other CTAs */
 
     /* one role at a time */
     const ParRole *role;

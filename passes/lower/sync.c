@@ -120,10 +120,30 @@ static void note_traffic(Lower *L, Op *op, const OpAccess *a, void *user)
         VEC_PUSH(L->scratch, &t->written, root);
 }
 
+/* Does one CTA's thread access what another has in shared memory? */
+static bool reaches_peers(Lower *L, const Op *op)
+{
+    const Instr *in = op->code == OP_par_instr && !lower_by_elected_lane(L, op)
+                          ? op_instr(L->m, op)
+                          : NULL;
+    for (unsigned i = 0; in && i < in->n_params; i++) {
+        const Mem *mem = op->operands[i].kind == OPND_access
+                             ? lower_mem(L, op->operands[i].u.access->base)
+                             : NULL;
+        if (mem && mem->family == MEMF_shared && in->params[i].n_distributed)
+            return true;
+    }
+    return false;
+}
+
 static void walk_all(Lower *L, Block *b, Traffic *t)
 {
     for (Op *op = b->first; op; op = op->next) {
         OpAccessVec accesses = { 0 };
+        const ParSync *s = par_sync(L->pi, op);
+        if (s && (s->n_xor > 1 || s->source_ctas > 1))
+            L->ctas_signal = true;
+        t->shared |= reaches_peers(L, op);
         op_accesses(L->m, op, L->scratch, &accesses);
         for (size_t i = 0; i < accesses.len; i++)
             note_traffic(L, op, &accesses.data[i], t);
@@ -132,13 +152,14 @@ static void walk_all(Lower *L, Block *b, Traffic *t)
     }
 }
 
-/* Can threads of several CTAs hand each other global memory by ordinary
- * accesses? Only then must a barrier between CTAs release and acquire beyond
- * the CTA; shared memory belongs to one CTA, and copies by the async proxy
- * complete through mbarriers and groups of their own. */
+/* Can threads of several CTAs hand each other memory by ordinary accesses:
+ * global memory, or shared memory that an instruction reads in other CTAs? Only
+ * then must a barrier between CTAs release and acquire beyond the CTA; copies
+ * by the async proxy complete through mbarriers and groups of their own. */
 static void find_traffic(Lower *L)
 {
     Traffic t = { 0 };
+    L->ctas_signal = false;
     walk_all(L, L->dev->body, &t);
     t.second_pass = true;
     walk_all(L, L->dev->body, &t);

@@ -212,15 +212,21 @@ void lower_warp_copy(Lower *L, Op *op, const Instr *in)
 
 /* ---- sums over a cluster ------------------------------------------------- */
 
-enum { QUAD = 4 }; /* elements of 32 bits that one load takes */
+enum {
+    QUAD = 4,      /* elements of 32 bits that one load takes */
+    MAX_LOADS = 16 /* of a lane, under way together: 64 registers */
+};
 
 /* One instance of Sm90_cluster_reduce_f32: dst[c, i, j] is the sum over d of
  * src[d, pitch * c + i, j], CTA c's part of it in c's shared memory. */
 typedef struct ClusterSum {
     Lower *L;
-    int64_t n_cta, stride;
+    int64_t n_cta, stride, rows, cols;
     const Affine *first; /* the group's CTA 0 */
-    const Access *src;
+    const Affine *row0;  /* this CTA's first row in src */
+    const Access *src, *dst;
+    ScalarType elem; /* of dst, and its parameter's flags */
+    unsigned flags;
 } ClusterSum;
 
 /* The four elements from (row, col) on, as CTA d of the group has them. */
@@ -256,60 +262,83 @@ static Value *emit_zero(Lower *L)
     return op_set_result(L->m, zero, 0, type_scalar(L->ctx, TY_f32), NULL);
 }
 
-/* All CTAs' loads first: they are under way together. The sum is in the order
- * of the body, from zero on. */
-static void sum_quad(const ClusterSum *s, const Affine *row, const Affine *col,
-                     Value *sum[QUAD])
+/* The sums of a lane's quad `part`, from all CTAs. */
+typedef struct QuadLoads {
+    const Affine *row, *col;
+    Op *loads[MAX_LOADS];
+} QuadLoads;
+
+static void load_quads(const ClusterSum *s, int64_t part, QuadLoads *q)
 {
-    Op **loads = ARENA_ARRAY(s->L->scratch, Op *, s->n_cta);
+    Lower *L = s->L;
+    ExprCtx *x = L->m->exprs;
+    const Affine *e = affine_add_const(x, affine_var(x, L->dev->lane), part);
+    q->row = affine_floordiv(x, e, s->cols / QUAD);
+    q->col = affine_scale(x, affine_mod(x, e, s->cols / QUAD), QUAD);
     for (int64_t d = 0; d < s->n_cta; d++)
-        loads[d] = load_quad(s, row, col, d);
-    Value *zero = emit_zero(s->L);
-    for (unsigned i = 0; i < QUAD; i++)
-        sum[i] = zero;
-    for (int64_t d = 0; d < s->n_cta; d++)
-        for (unsigned i = 0; i < QUAD; i++)
-            sum[i] = emit_sum(s->L, sum[i], loads[d]->results[i]);
+        q->loads[d] = load_quad(s, affine_add(x, q->row, s->row0), q->col, d);
 }
 
+/* In the order of the body, from zero on. */
+static void store_sums(const ClusterSum *s, const QuadLoads *q)
+{
+    Lower *L = s->L;
+    for (unsigned i = 0; i < QUAD; i++) {
+        Value *sum = emit_zero(L);
+        for (int64_t d = 0; d < s->n_cta; d++)
+            sum = emit_sum(L, sum, q->loads[d]->results[i]);
+        const Affine *col = affine_add_const(L->m->exprs, q->col, i);
+        emit_store(L, window_element(L, s->dst, q->row, col, false),
+                   cast_to(L, sum, s->elem), s->flags);
+    }
+}
+
+static bool fits_lanes(Lower *L, Op *op, const Instr *in, const ClusterSum *s)
+{
+    if (s->n_cta <= MAX_LOADS && s->cols % QUAD == 0 &&
+        s->rows * s->cols % (QUAD * SPREAD_LANES) == 0 &&
+        in->params[instr_param(in, "src")].elem == TY_f32)
+        return true;
+    lower_error(L, op->loc, "instruction",
+                "'%s' adds rows of f32 of %d CTAs at most by the lanes of a "
+                "warp, four elements a lane; expected a multiple of 128 "
+                "elements, found %lld x %lld",
+                in->name, MAX_LOADS, (long long)s->rows, (long long)s->cols);
+    return false;
+}
+
+/* As many loads as MAX_LOADS are under way together. */
 void lower_cluster_reduce(Lower *L, Op *op, const Instr *in)
 {
     ExprCtx *x = L->m->exprs;
     unsigned dst = instr_param(in, "dst"), src = instr_param(in, "src");
-    ClusterSum s = { .L = L,
-                     .n_cta = instr_targ_int(in, "ncta"),
-                     .stride = instr_targ_int(in, "cta_stride") };
+    int64_t stride = instr_targ_int(in, "cta_stride");
+    int64_t n_cta = instr_targ_int(in, "ncta");
     const Affine *cta = affine_var(x, L->dev->cta);
-    const Affine *which =
-        affine_mod(x, affine_floordiv(x, cta, s.stride), s.n_cta);
-    s.first = affine_sub(x, cta, affine_scale(x, which, s.stride));
-    s.src = lower_access(L, op->operands[src].u.access);
-    const Access *to = lower_access(L, op->operands[dst].u.access);
-    const int64_t *shape = in->params[dst].shape;
-    int64_t quads = shape[1] * shape[2] / QUAD;
-    if (shape[2] % QUAD || quads % SPREAD_LANES ||
-        in->params[src].elem != TY_f32) {
-        lower_error(L, op->loc, "instruction",
-                    "'%s' adds rows of f32 by the lanes of a warp, four "
-                    "elements a lane; expected a multiple of 128 elements, "
-                    "found %lld x %lld",
-                    in->name, (long long)shape[1], (long long)shape[2]);
+    const Affine *which = affine_mod(x, affine_floordiv(x, cta, stride), n_cta);
+    ClusterSum s = {
+        .L = L,
+        .n_cta = n_cta,
+        .stride = stride,
+        .rows = in->params[dst].shape[1],
+        .cols = in->params[dst].shape[2],
+        .first = affine_sub(x, cta, affine_scale(x, which, stride)),
+        .row0 = affine_scale(x, which, instr_targ_int(in, "pitch")),
+        .src = lower_access(L, op->operands[src].u.access),
+        .dst = lower_access(L, op->operands[dst].u.access),
+        .elem = in->params[dst].elem,
+        .flags = in->params[dst].flags,
+    };
+    if (!fits_lanes(L, op, in, &s))
         return;
-    }
-    const Affine *from = affine_scale(x, which, instr_targ_int(in, "pitch"));
-    for (int64_t part = 0; part < quads; part += SPREAD_LANES) {
-        const Affine *e =
-            affine_add_const(x, affine_var(x, L->dev->lane), part);
-        const Affine *row = affine_floordiv(x, e, shape[2] / QUAD);
-        const Affine *col =
-            affine_scale(x, affine_mod(x, e, shape[2] / QUAD), QUAD);
-        Value *sum[QUAD];
-        sum_quad(&s, affine_add(x, row, from), col, sum);
-        for (unsigned i = 0; i < QUAD; i++)
-            emit_store(
-                L,
-                window_element(L, to, row, affine_add_const(x, col, i), false),
-                cast_to(L, sum[i], in->params[dst].elem),
-                in->params[dst].flags);
+    int64_t quads = s.rows * s.cols / QUAD;
+    int64_t most = MAX_LOADS / n_cta;
+    QuadLoads *q = ARENA_ARRAY(L->scratch, QuadLoads, most);
+    for (int64_t part = 0; part < quads;) {
+        int64_t n = 0;
+        for (; n < most && part < quads; n++, part += SPREAD_LANES)
+            load_quads(&s, part, &q[n]);
+        for (int64_t i = 0; i < n; i++)
+            store_sums(&s, &q[i]);
     }
 }
