@@ -102,35 +102,6 @@ int64_t bar_count(const Instance *in, int64_t flat)
 
 /* ---- giving numbers back ------------------------------------------------ */
 
-static void mark(BarId bar, bool *used)
-{
-    if (bar != BAR_NEVER)
-        used[bar] = true;
-}
-
-static void mark_state(Machine *m, StateId id, bool *used)
-{
-    const State *s = state_get(m->records, id);
-    mark(s->free_bar, used);
-    for (uint32_t i = 0; i < s->n_reads + s->n_mutates; i++) {
-        RecordId r = s->records[i];
-        const Record *record = record_get(m->records, r);
-        mark(record->free_bar, used);
-        for (uint32_t k = 0; k < record->n_pend; k++)
-            used[record->pend[k].bar] = true;
-    }
-}
-
-static void mark_handles(Machine *m, size_t n, const HandleId *handles,
-                         bool *used)
-{
-    for (size_t i = 0; i < n; i++) {
-        const Handle *h = &m->handles.data[handles[i]];
-        if (!h->forward && h->count)
-            mark_state(m, h->state, used);
-    }
-}
-
 static void give_back(Machine *m, BarId bar)
 {
     BarOwner *o = &m->owners.data[bar];
@@ -144,21 +115,15 @@ static void give_back(Machine *m, BarId bar)
     m->lowest = bar < m->lowest ? bar : m->lowest;
 }
 
-/* Numbers with a fate that nothing holds are free again. */
-static void give_back_unused(Machine *m, Arena *arena)
+/* Nothing holds what was buried or ended, once all records know of it. */
+static void give_back_all(Machine *m)
 {
-    bool *used = ARENA_ARRAY(arena, bool, m->owners.len + 1);
-    mark_handles(m, m->live.len, m->live.data, used);
-    mark_handles(m, m->inert.len, m->inert.data, used);
     for (BarId i = 1; i < m->owners.len; i++) {
         BarFate fate = m->fates.data[i];
         m->fates.data[i] = (BarFate){ 0 };
-        if ((fate.ends || fate.buried) && !used[i])
+        if (fate.ends || fate.buried)
             give_back(m, i);
-        else if (fate.ends)
-            m->owners.data[i].astray = true;
     }
-    m->sweep_at = 2 * m->n_buried + SWEEP;
 }
 
 /* The fates, and what they come to, as numbers that say all of it. */
@@ -176,7 +141,7 @@ static void settle(Machine *m)
     change_all(m, &(Change){ .kind = CHANGE_settle,
                              .n = (unsigned)said.len,
                              .targets = said.data });
-    give_back_unused(m, arena);
+    give_back_all(m);
     arena_free(arena);
 }
 
@@ -203,7 +168,7 @@ void bars_sweep(Machine *m, unsigned barrier, int64_t flat)
     const Instance *in = &m->instances[barrier];
     bool counts =
         !barrier_is_one_shot(t) && bar_count(in, flat) - t->most_left > SWEEP;
-    if (m->n_buried < m->sweep_at && !counts)
+    if (m->n_buried < SWEEP && !counts)
         return;
     for (BarId i = 1; i < m->owners.len; i++) {
         if (!m->owners.data[i].used)

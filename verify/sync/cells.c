@@ -28,6 +28,12 @@ static HandleId *slot_of_state(Machine *m, StateId s)
     return &m->by_state.data[s];
 }
 
+void handle_watch(Machine *m, HandleId h, StateId id)
+{
+    const State *s = state_get(m->records, id);
+    VEC_PUSH(m->arena, &m->live, ((Live){ h, s->witness, s->pends }));
+}
+
 static HandleId handle_of(Machine *m, StateId s)
 {
     HandleId *slot = slot_of_state(m, s);
@@ -36,7 +42,7 @@ static HandleId handle_of(Machine *m, StateId s)
     HandleId h = (HandleId)m->handles.len;
     *slot = h;
     VEC_PUSH(m->arena, &m->handles, ((Handle){ .state = s }));
-    VEC_PUSH(m->arena, &m->live, h);
+    handle_watch(m, h, s);
     return h;
 }
 

@@ -134,42 +134,31 @@ static StateId change_again(Machine *m, const Change *c, uint32_t number,
 
 /* ---- handles ------------------------------------------------------------ */
 
-/* Freed records and those without anything never change again. */
-static bool is_inert(const State *s)
-{
-    return !s->witness && !s->pends;
-}
-
 /* May it change any record of the state? */
-static bool concerns(const Change *c, const State *s)
+static bool concerns(const Change *c, const Live *l)
 {
     if (c->kind == CHANGE_settle)
         return true;
-    return c->kind == CHANGE_await ? s->pends >> c->targets[0] % 64 & 1
-                                   : (s->witness & c->l1->full) != 0;
+    return c->kind == CHANGE_await ? l->pends >> c->targets[0] % 64 & 1
+                                   : (l->witness & c->l1->full) != 0;
 }
 
-/* The handle's state after the change; inert ones are put aside. */
-static void change_handle(Machine *m, const Change *c, uint32_t number,
-                          HandleId h)
+/* The handle's state after the change. */
+static void change_handle(Machine *m, const Change *c, uint32_t number, Live l)
 {
-    StateId from = m->handles.data[h].state, to = from;
-    if (!m->handles.data[h].count) {
+    const Handle *h = &m->handles.data[l.handle];
+    StateId from = h->state;
+    if (h->forward)
+        return;
+    if (!h->count) {
         handle_detach(m, from);
         return;
     }
-    const State *s = state_get(m->records, from);
-    bool inert = is_inert(s);
-    if (concerns(c, s))
-        to = change_again(m, c, number, from);
-    if (inert && to == from) {
-        VEC_PUSH(m->arena, &m->inert, h);
-        return;
-    }
-    VEC_PUSH(m->arena, &m->live, h);
+    StateId to = change_again(m, c, number, from);
+    handle_watch(m, l.handle, to);
     if (to == from)
         return;
-    VEC_PUSH(m->arena, &m->changed, h);
+    VEC_PUSH(m->arena, &m->changed, l.handle);
     VEC_PUSH(m->arena, &m->changed_to, to);
     handle_detach(m, from);
 }
@@ -178,17 +167,17 @@ void change_all(Machine *m, const Change *c)
 {
     if (!++m->stamp)
         panic("sync-check: stamps ran out");
-    for (size_t i = 0; c->kind == CHANGE_settle && i < m->inert.len; i++)
-        VEC_PUSH(m->arena, &m->live, m->inert.data[i]);
-    if (c->kind == CHANGE_settle)
-        m->inert.len = 0;
     m->changed.len = m->changed_to.len = 0;
     uint32_t number = change_number(m, c);
     size_t n = m->live.len;
     m->live.len = 0;
-    for (size_t i = 0; i < n; i++)
-        if (!m->handles.data[m->live.data[i]].forward)
-            change_handle(m, c, number, m->live.data[i]);
+    for (size_t i = 0; i < n; i++) {
+        Live l = m->live.data[i];
+        if (concerns(c, &l))
+            change_handle(m, c, number, l);
+        else
+            m->live.data[m->live.len++] = l;
+    }
     for (size_t i = 0; i < m->changed.len; i++)
         handle_attach(m, m->changed.data[i], m->changed_to.data[i]);
 }

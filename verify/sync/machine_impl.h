@@ -22,6 +22,14 @@ typedef struct Handle {
     uint64_t count;   /* cells that hold it or what it took over */
 } Handle;
 
+/* A handle that synchronisation may change, with what its state says of that;
+ * one that was taken over or that no cell holds stays until it is looked at. */
+typedef struct Live {
+    HandleId handle;
+    uint32_t witness; /* of the state */
+    uint64_t pends;
+} Live;
+
 /* How a cell of global memory was touched, and by which nodes last. */
 typedef struct CellUse {
     const SyncNode *reader, *writer;
@@ -93,8 +101,7 @@ typedef struct Machine {
     RecordTable *records;
     Instance *instances;
     VEC(Handle) handles;
-    VEC(HandleId) live;     /* that synchronisation may change */
-    VEC(HandleId) inert;    /* that only the end of a barrier may change */
+    VEC(Live) live;
     VEC(HandleId) by_state; /* handle of a state, by StateId */
     VEC(RecordImage) images;
     VEC(uint32_t) stamps;
@@ -104,7 +111,7 @@ typedef struct Machine {
     VEC(RecordId) scratch;
     VEC(BarOwner) owners; /* by BarId */
     BarId lowest;         /* no smaller number is free */
-    unsigned n_buried, sweep_at; /* so many are borne */
+    unsigned n_buried;
     VEC(BarFate) fates; /* by BarId; none but while things settle */
     SyncStep *steps;
     ChangeName *names;
@@ -120,6 +127,8 @@ typedef struct Machine {
 /* The state behind a handle, 0 of none. */
 StateId handle_state(Machine *m, HandleId h);
 void cell_set(Machine *m, HandleId *cell, StateId s);
+/* The handle may be changed from now on. */
+void handle_watch(Machine *m, HandleId h, StateId s);
 /* The handle h is in another state from now on. */
 void handle_attach(Machine *m, HandleId h, StateId to);
 /* The state is that of no handle any more. */

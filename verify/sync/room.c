@@ -89,13 +89,13 @@ static void take_over(Machine *m, const Copying *c)
     record_table_free(m->records);
     m->records = c->to;
     m->handles.len = 1;
-    m->live.len = m->inert.len = m->by_state.len = 0;
+    m->live.len = m->by_state.len = 0;
     m->images.len = m->stamps.len = 0;
     memset(m->steps, 0, SYNC_STEPS * sizeof *m->steps);
     changes_forget(m);
     for (size_t i = 0; i < c->made.len; i++) {
         VEC_PUSH(m->arena, &m->handles, c->made.data[i]);
-        VEC_PUSH(m->arena, &m->live, (HandleId)i + 1);
+        handle_watch(m, (HandleId)i + 1, c->made.data[i].state);
         handle_attach(m, (HandleId)i + 1, c->made.data[i].state);
     }
     m->generation++;
