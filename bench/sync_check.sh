@@ -2,26 +2,77 @@
 # Time and peak memory of sync-check against size, on one kernel.
 #
 #   bench/sync_check.sh [-o PLOT.svg] [KERNEL.exo [SIZE..]]
+#   bench/sync_check.sh --every-step [KERNEL.exo..]
 #
 # For every SIZE (default 512 to 16384), M = N = K = SIZE. Prints a table, and
 # draws it with -o. The tools are those of build/bin, or of EXO_BIN. A time is
 # that of the check alone, the best of three; the memory that of the process.
+#
+# With --every-step, the rate at which statements are run where no loop is taken
+# for steady: of one task of each GEMM, 256 x 256 with a long K. Seconds of the
+# processor, the best of three; synchronisation is fences, arrivals and awaits.
 set -eu
 top=$(cd "$(dirname "$0")/.." && pwd)
 bin=${EXO_BIN:-$top/build/bin}
 plot=
-if [ "${1:-}" = -o ]; then
+every=
+if [ "${1:-}" = --every-step ]; then
+    every=1
+    shift
+elif [ "${1:-}" = -o ]; then
     plot=$2
     shift 2
 fi
-kernel=${1:-$top/kernels/gemm_sm90_bf16.exo}
-[ $# -eq 0 ] || shift
-[ $# -gt 0 ] || set -- 512 1024 2048 4096 8192 16384
-
 [ -x "$bin/exo-opt" ] || {
     echo "sync_check.sh: no $bin/exo-opt: run ./dev build" >&2
     exit 2
 }
+
+# name, statements, synchronisation, seconds, statements and synchronisation a
+# second, MiB.
+rate() {
+    python3 - "$bin/exo-opt" "$1" <<'END'
+import os, re, subprocess, sys
+opt, kernel = sys.argv[1:]
+best = None
+for _ in range(3):
+    r = subprocess.Popen(
+        [opt, kernel, "--pass-statistics", "-o", os.devnull,
+         "--pass-pipeline=sync-check{every-step=1 M=256 N=256 K=320000}"],
+        stderr=subprocess.PIPE, text=True)
+    text = r.stderr.read()
+    _, status, usage = os.wait4(r.pid, 0)
+    if status or "proved" not in text:
+        sys.exit("sync-check did not prove %s:\n%s" % (kernel, text))
+    all_, sync = (int(re.search(r"(\d+) %s" % what, text).group(1)) for what in
+                  ("statements", "synchronisation statements"))
+    seconds = usage.ru_utime + usage.ru_stime
+    best = min(best or (seconds, usage.ru_maxrss), (seconds, usage.ru_maxrss))
+seconds, memory = best
+print("%-24s %10d %10d %8.2f %10d %10d %6d" % (
+    os.path.basename(kernel), all_, sync, seconds, all_ / seconds,
+    sync / seconds, memory / 1024))
+END
+}
+
+if [ -n "$every" ]; then
+    [ $# -gt 0 ] || set -- "$top/kernels/gemm_sm90_bf16.exo" \
+        "$top/kernels/gemm_sm90_bf16_1x1.exo" \
+        "$top/kernels/gemm_sm90_bf16_2x2.exo" \
+        "$top/kernels/gemm_sm90_bf16_pingpong.exo" \
+        "$top/kernels/gemm_sm90_tf32.exo"
+    printf '%-24s %10s %10s %8s %10s %10s %6s\n' kernel statements sync \
+        seconds all_per_s sync_per_s MiB
+    for kernel in "$@"; do
+        rate "$kernel"
+    done
+    exit 0
+fi
+
+kernel=${1:-$top/kernels/gemm_sm90_bf16.exo}
+[ $# -eq 0 ] || shift
+[ $# -gt 0 ] || set -- 512 1024 2048 4096 8192 16384
+
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 

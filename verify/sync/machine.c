@@ -151,20 +151,22 @@ static bool step(Machine *m, Touching *a, StateId from, StateId *to)
 /* step, remembered unless trailing barriers make it depend on counts. */
 static bool step_again(Machine *m, Touching *a, StateId from, StateId *to)
 {
-    size_t slot =
-        (from * 2654435761u ^ a->node * 2246822519u ^ a->c * 3266489917u) &
-        (SYNC_STEPS - 1);
-    SyncStep *s = &m->steps[slot];
-    bool known = !a->n_pend && s->to && s->from == from && s->node == a->node &&
-                 s->threads == a->c;
-    if (known) {
-        *to = s->to;
-        return true;
-    }
+    uint64_t hash =
+        (from * UINT64_C(2654435761) ^ ((uint64_t)a->node << 32 | a->c)) *
+        UINT64_C(0x9e3779b97f4a7c15);
+    SyncStep *s = &m->steps[hash >> 40 & (SYNC_STEPS - 2)];
+    for (unsigned i = 0; !a->n_pend && i < 2; i++)
+        if (s[i].from == from && s[i].node == a->node && s[i].threads == a->c &&
+            s[i].to) {
+            *to = s[i].to;
+            return true;
+        }
     if (!step(m, a, from, to))
         return false;
-    if (!a->n_pend)
-        *s = (SyncStep){ from, *to, a->node, a->c };
+    if (a->n_pend)
+        return true;
+    s[1] = s[0];
+    s[0] = (SyncStep){ from, *to, a->node, a->c };
     return true;
 }
 

@@ -79,9 +79,9 @@ typedef struct SyncStep {
 } SyncStep;
 
 enum {
-    SYNC_STEPS = 1 << 15,
+    SYNC_STEPS = 1 << 17,
     SYNC_CHANGES = 1 << 12,
-    SYNC_CHANGED = 1 << 17,
+    SYNC_CHANGED = 1 << 18,
     SYNC_MOST_PEND = 256
 };
 
