@@ -15,9 +15,10 @@ typedef struct CheckInputs {
     uint32_t ptx;     /* its source text; 0: none */
     bool ptx_follows; /* it is made later: nothing is said of it */
     /* Assembles PTX and appends its SASS; false and *why where that cannot be
-     * done here. NULL: not in this tool. */
+     * done here, or with an error and *refused where the assembler does not
+     * take the PTX. NULL: not in this tool. */
     bool (*sass)(Ctx *ctx, const char *ptx, size_t n, StrBuf *out,
-                 const char **why);
+                 const char **why, bool *refused);
 } CheckInputs;
 
 /* The checks this build has; the others answer `not run`. */

@@ -90,12 +90,15 @@ static CheckResult check_assembled(Asked *a, const Op *host, const char *ptx,
 {
     StrBuf sass = { 0 };
     const char *why = "this tool does not assemble";
+    bool refused = false;
     CheckResult r;
-    if (a->in->sass && a->in->sass(a->pc->ctx, ptx, n, &sass, &why))
+    if (a->in->sass && a->in->sass(a->pc->ctx, ptx, n, &sass, &why, &refused))
         r = check_sass(a->pc->ctx, a->lowered, host, strbuf_text(&sass),
                        sass.len);
     else
         r = ptx_not_run(SASS, host, why);
+    if (refused)
+        r.verdict = VERDICT_refuted;
     strbuf_free(&sass);
     return r;
 }

@@ -9,7 +9,8 @@
  * there; diagnostics where ptxas refuses. */
 bool sass_of_cubin(Ctx *ctx, const char *cubin, size_t n, StrBuf *out,
                    const char **why);
+/* *refused: ptxas does. */
 bool sass_of_ptx(Ctx *ctx, const char *ptx, size_t n, StrBuf *out,
-                 const char **why);
+                 const char **why, bool *refused);
 
 #endif
