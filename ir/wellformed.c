@@ -337,52 +337,55 @@ static bool attrs_match(Wellformed *w)
 }
 
 /* What the attributes of the rows are, where it is more than a literal; the
- * least value of an integer. */
+ * least value of an integer, the words that a string may be (NULL: any). */
 static const struct {
     const char *key;
     ParamKind kind;
     int64_t least;
+    const char *words;
 } attr_rules[] = {
-    { "offset", PARAM_int, 0 },
-    { "count", PARAM_int, 1 },
-    { "bytes", PARAM_int, 0 },
-    { "n", PARAM_int, INT64_MIN },
-    { "k", PARAM_int, 1 },
-    { "slot", PARAM_int, 0 },
-    { "a_slot", PARAM_int, 0 },
-    { "rows", PARAM_int, 1 },
-    { "cols", PARAM_int, 1 },
-    { "col0", PARAM_int, 0 },
-    { "id", PARAM_int, 0 },
-    { "threads", PARAM_int, 1 },
-    { "blockDim", PARAM_int, 1 },
-    { "clusterDim", PARAM_int, 1 },
-    { "blocks_per_sm", PARAM_int, 1 },
-    { "smem_bytes", PARAM_int, 0 },
-    { "lo", PARAM_int, 0 },
-    { "hi", PARAM_int, 0 },
-    { "rank", PARAM_int, 1 },
-    { "trailing", PARAM_int, 0 },
-    { "position", PARAM_int, INT64_MIN },
-    { "name", PARAM_str, 0 },
-    { "callee", PARAM_str, 0 },
-    { "kernel", PARAM_str, 0 },
-    { "message", PARAM_str, 0 },
-    { "argument", PARAM_str, 0 },
-    { "field", PARAM_str, 0 },
-    { "mode", PARAM_str, 0 },
-    { "first", PARAM_str, 0 },
-    { "second", PARAM_str, 0 },
-    { "action", PARAM_str, 0 },
-    { "op", PARAM_str, 0 },
-    { "direction", PARAM_str, 0 },
-    { "arch", PARAM_str, 0 },
-    { "cache_hint", PARAM_str, 0 },
-    { "proc", PARAM_str, 0 },
-    { "read", PARAM_bool, 0 },
-    { "atomic", PARAM_bool, 0 },
-    { "targs", PARAM_tuple, 0 },
-    { "cta_xor", PARAM_tuple, 0 },
+    { "offset", PARAM_int, 0, NULL },
+    { "count", PARAM_int, 1, NULL },
+    { "bytes", PARAM_int, 0, NULL },
+    { "n", PARAM_int, INT64_MIN, NULL },
+    { "k", PARAM_int, 1, NULL },
+    { "slot", PARAM_int, 0, NULL },
+    { "a_slot", PARAM_int, 0, NULL },
+    { "rows", PARAM_int, 1, NULL },
+    { "cols", PARAM_int, 1, NULL },
+    { "col0", PARAM_int, 0, NULL },
+    { "id", PARAM_int, 0, NULL },
+    { "threads", PARAM_int, 1, NULL },
+    { "blockDim", PARAM_int, 1, NULL },
+    { "clusterDim", PARAM_int, 1, NULL },
+    { "blocks_per_sm", PARAM_int, 1, NULL },
+    { "smem_bytes", PARAM_int, 0, NULL },
+    { "lo", PARAM_int, 0, NULL },
+    { "hi", PARAM_int, 0, NULL },
+    { "rank", PARAM_int, 1, NULL },
+    { "trailing", PARAM_int, 0, NULL },
+    { "position", PARAM_int, INT64_MIN, NULL },
+    { "name", PARAM_str, 0, NULL },
+    { "callee", PARAM_str, 0, NULL },
+    { "kernel", PARAM_str, 0, NULL },
+    { "message", PARAM_str, 0, NULL },
+    { "argument", PARAM_str, 0, NULL },
+    { "field", PARAM_str, 0, NULL },
+    { "mode", PARAM_str, 0, NULL },
+    { "first", PARAM_str, 0, NULL },
+    { "second", PARAM_str, 0, NULL },
+    { "action", PARAM_str, 0, "inc dec" },
+    { "op", PARAM_str, 0, "add" },
+    { "direction", PARAM_str, 0, "htod dtoh dtod" },
+    { "arch", PARAM_str, 0, NULL },
+    { "cache_hint", PARAM_str, 0, NULL },
+    { "proc", PARAM_str, 0, NULL },
+    { "read", PARAM_bool, 0, NULL },
+    { "atomic", PARAM_bool, 0, NULL },
+    { "targs", PARAM_tuple, 0, NULL },
+    { "cta_xor", PARAM_tuple, 0, NULL },
+    { "scope", PARAM_str, 0, "cta cluster" },
+    { "space", PARAM_str, 0, "shared" },
 };
 
 static const char *param_kind_text(ParamKind k)
@@ -397,6 +400,18 @@ static const char *param_kind_text(ParamKind k)
     default:
         return "a tuple";
     }
+}
+
+static bool is_one_of(const char *words, const char *word)
+{
+    size_t n = strlen(word);
+    for (const char *at = words; *at; at += strspn(at, " ")) {
+        size_t length = strcspn(at, " ");
+        if (length == n && !strncmp(at, word, n))
+            return true;
+        at += length;
+    }
+    return false;
 }
 
 /* check-par says of a device function what its attributes must be. */
@@ -415,6 +430,9 @@ static bool attr_kind_ok(Wellformed *w, const Attr *a)
             return wf_fault(
                 w, "attribute '%s' is %lld, it must be at least %lld", a->key,
                 (long long)a->param->i, (long long)attr_rules[i].least);
+        if (attr_rules[i].words && !is_one_of(attr_rules[i].words, a->param->s))
+            return wf_fault(w, "attribute '%s' is '%s', expected one of: %s",
+                            a->key, a->param->s, attr_rules[i].words);
         return true;
     }
     return true;
@@ -433,6 +451,11 @@ static bool attr_exprs_ok(Wellformed *w, const Attr *a)
 /* The attributes that the op has, and its origin. */
 static bool attrs_ok(Wellformed *w)
 {
+    for (unsigned i = 0; i < w->op->n_attrs; i++)
+        for (unsigned k = 0; k < i; k++)
+            if (!strcmp(w->op->attrs[i].key, w->op->attrs[k].key))
+                return wf_fault(w, "has the attribute '%s' twice",
+                                w->op->attrs[i].key);
     for (unsigned i = 0; i < w->op->n_attrs; i++)
         if (!attr_kind_ok(w, &w->op->attrs[i]) ||
             !attr_exprs_ok(w, &w->op->attrs[i]))
