@@ -406,6 +406,8 @@ static void build_operand(Build *b, Op *op, List *list, const Instr *in,
         return;
     n->trailing = exprs_of(b, op, op->n_operands - 1, 1);
     n->n_trailing = n->trailing ? 1 : 0;
+    if (in->params[i].n_distributed == in->n_trailing_units)
+        n->n_spread = in->n_trailing_units;
 }
 
 /* What is read comes before what is written. */

@@ -86,6 +86,9 @@ struct SyncNode {
     const SyncExpr *exprs;
     unsigned n_trailing;
     const SyncExpr *trailing;
+    unsigned n_spread; /* leading intervals of the access and of trailing that
+                          name the same CTAs: each CTA's part reports to its
+                          own barrier */
     unsigned flags;
     uint32_t initial, extended; /* timelines: bit number, mask */
     const SyncTimeline *first, *second;

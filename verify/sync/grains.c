@@ -34,12 +34,15 @@ static int64_t clip_grain(const SyncRun *run, const SyncExpr *x, unsigned i,
                               : int_gcd(int_gcd(g, lo), lo + len);
 }
 
-static void add_expr(Grains *gs, const SyncExpr *x)
+/* The first n_single intervals are taken element by element. */
+static void add_expr(Grains *gs, const SyncExpr *x, unsigned n_single)
 {
     for (unsigned i = 0; i < x->rank; i++) {
         int64_t g = gs->out[x->tensor][i];
+        bool single = !x->len[i] || n_single > 0;
+        n_single -= x->len[i] && n_single > 0;
         g = int_gcd(g, grain_of(gs->run, x->lo[i]));
-        g = int_gcd(g, x->len[i] ? grain_of(gs->run, x->len[i]) : 1);
+        g = int_gcd(g, single ? 1 : grain_of(gs->run, x->len[i]));
         if (x->clip_lo)
             g = clip_grain(gs->run, x, i, g);
         gs->out[x->tensor][i] = g;
@@ -50,7 +53,7 @@ static void add_nodes(Grains *gs, const SyncNode *n)
 {
     for (; n; n = n->next) {
         if (n->kind == SYNC_access)
-            add_expr(gs, n->exprs);
+            add_expr(gs, n->exprs, n->n_spread);
         add_nodes(gs, n->body);
         add_nodes(gs, n->orelse);
     }

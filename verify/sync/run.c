@@ -196,25 +196,34 @@ static int compare_ids(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Adds the elements of one barrier expression, intervals being whole. */
-static bool add_targets(SyncRun *run, const SyncExpr *x, int64_t *targets,
-                        unsigned *n, unsigned most)
+/* Adds the elements of a barrier within a box. */
+static bool add_box(SyncRun *run, unsigned tensor, unsigned rank,
+                    const int64_t *lo, const int64_t *hi, int64_t *targets,
+                    unsigned *n, unsigned most)
 {
-    int64_t lo[MAX_RANK], hi[MAX_RANK], at[MAX_RANK];
-    bool some;
-    if (!expr_box(run, x, lo, hi, &some) || !some)
-        return run->failed == NULL;
+    int64_t at[MAX_RANK];
     memcpy(at, lo, sizeof at);
     for (;;) {
         if (*n == most)
             return fail(run, "a multicast reaches too many barriers");
-        targets[(*n)++] = sync_flat(x->rank, run->extents[x->tensor], at);
-        unsigned i = x->rank;
+        targets[(*n)++] = sync_flat(rank, run->extents[tensor], at);
+        unsigned i = rank;
         while (i-- > 0 && ++at[i] == hi[i])
             at[i] = lo[i];
         if (i == UINT32_MAX)
             return true;
     }
+}
+
+/* Adds the elements of one barrier expression, intervals being whole. */
+static bool add_targets(SyncRun *run, const SyncExpr *x, int64_t *targets,
+                        unsigned *n, unsigned most)
+{
+    int64_t lo[MAX_RANK], hi[MAX_RANK];
+    bool some;
+    if (!expr_box(run, x, lo, hi, &some) || !some)
+        return run->failed == NULL;
+    return add_box(run, x->tensor, x->rank, lo, hi, targets, n, most);
 }
 
 /* All elements that the expressions reach, each once. */
@@ -236,6 +245,64 @@ static bool find_targets(SyncRun *run, const SyncExpr *x, unsigned n_exprs,
 
 enum { MAX_TARGETS = 256 };
 
+/* A dimension of an access and one of its trailing barrier that name the same
+ * CTAs. */
+typedef struct SpreadDim {
+    unsigned access, barrier;
+    int64_t lo, hi;
+} SpreadDim;
+
+static unsigned interval_after(const SyncExpr *x, unsigned i)
+{
+    while (i < x->rank && !x->len[i])
+        i++;
+    return i;
+}
+
+/* An access that is spread over CTAs, the part of each by itself. The boxes
+ * are those of the whole. */
+static bool run_parts(SyncRun *run, const SyncNode *n, SyncEvent *e,
+                      int64_t *lo, int64_t *hi)
+{
+    const SyncExpr *bar = n->trailing;
+    int64_t to_lo[MAX_RANK], to_hi[MAX_RANK], targets[MAX_TARGETS];
+    SpreadDim dims[MAX_RANK];
+    bool some;
+    if (!expr_box(run, bar, to_lo, to_hi, &some) || !some)
+        return run->failed == NULL;
+    unsigned a = 0, b = 0;
+    for (unsigned k = 0; k < n->n_spread; k++, a++, b++) {
+        a = interval_after(n->exprs, a);
+        b = interval_after(bar, b);
+        if (a == n->exprs->rank || b == bar->rank)
+            return fail(run, "a spread argument has too few intervals");
+        dims[k] = (SpreadDim){ a, b, lo[a], hi[a] };
+        lo[a] = to_lo[b] = dims[k].lo;
+        hi[a] = to_hi[b] = dims[k].lo + 1;
+    }
+    e->targets = targets;
+    for (;;) {
+        e->n_targets = 0;
+        if (!add_box(run, bar->tensor, bar->rank, to_lo, to_hi, targets,
+                     &e->n_targets, MAX_TARGETS) ||
+            !send(run, e))
+            return false;
+        unsigned k = n->n_spread;
+        while (k-- > 0) {
+            const SpreadDim *d = &dims[k];
+            bool wrap = ++lo[d->access] == d->hi;
+            if (wrap)
+                lo[d->access] = d->lo;
+            to_lo[d->barrier] = lo[d->access];
+            hi[d->access] = to_hi[d->barrier] = lo[d->access] + 1;
+            if (!wrap)
+                break;
+        }
+        if (k == UINT32_MAX)
+            return true;
+    }
+}
+
 static bool run_access(SyncRun *run, const SyncNode *n)
 {
     int64_t lo[MAX_RANK], hi[MAX_RANK], targets[MAX_TARGETS];
@@ -245,12 +312,14 @@ static bool run_access(SyncRun *run, const SyncNode *n)
         return fail(run, "a tensor has more than 16 dimensions");
     if (!expr_box(run, n->exprs, lo, hi, &some))
         return false;
-    if (n->n_trailing) {
-        e.barrier = n->trailing->tensor;
-        if (!find_targets(run, n->trailing, n->n_trailing, targets, MAX_TARGETS,
-                          &e.n_targets))
-            return false;
-    }
+    if (!n->n_trailing)
+        return !some || send(run, &e);
+    e.barrier = n->trailing->tensor;
+    if (n->n_spread)
+        return !some || run_parts(run, n, &e, lo, hi);
+    if (!find_targets(run, n->trailing, n->n_trailing, targets, MAX_TARGETS,
+                      &e.n_targets))
+        return false;
     return !some || send(run, &e);
 }
 
