@@ -8,6 +8,7 @@
 #include "ir/wellformed.h"
 #include "passes/lower/lower.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -173,10 +174,11 @@ static bool option_value(PipelineText *t, const OptionSpec *spec,
 {
     const char *from = t->at, *word = text_word(t);
     char *end = NULL;
+    errno = 0;
     *out = (Param){ .kind = spec->kind, .s = word };
     if (spec->kind == PARAM_int) {
         out->i = strtoll(word, &end, 10);
-        if (*word && !*end)
+        if (*word && !*end && !errno)
             return true;
     } else if (spec->kind == PARAM_bool) {
         out->i = !strcmp(word, "true") || !strcmp(word, "1");
@@ -187,7 +189,10 @@ static bool option_value(PipelineText *t, const OptionSpec *spec,
     }
     diag_error(t->ctx, text_loc(t, from), "pipeline",
                "option '%s' is to be %s, found '%s'", key,
-               spec->kind == PARAM_int ? "an integer" : "true or false", word);
+               spec->kind != PARAM_int ? "true or false"
+               : errno                 ? "an integer of 64 bits"
+                                       : "an integer",
+               word);
     return false;
 }
 
@@ -202,9 +207,18 @@ static void option_set(Arena *a, OptionVec *v, const char *key, Param value)
     VEC_PUSH(a, v, o);
 }
 
+static bool is_among(const char *const *names, size_t n, const char *name)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!strcmp(names[i], name))
+            return true;
+    return false;
+}
+
 /* key=value, separated by blanks, up to `}`. */
 static bool parse_options(PipelineText *t, const PassInfo *pass, OptionVec *out)
 {
+    VEC(const char *) given = { 0 };
     for (skip_blank(t); *t->at && *t->at != '}'; skip_blank(t)) {
         const char *from = t->at, *key = text_word(t);
         OptionSpec spec;
@@ -214,6 +228,12 @@ static bool parse_options(PipelineText *t, const PassInfo *pass, OptionVec *out)
             return false;
         }
         t->at++;
+        if (is_among(given.data, given.len, key)) {
+            diag_error(t->ctx, text_loc(t, from), "pipeline",
+                       "option '%s' of '%s' is given twice", key, pass->name);
+            return false;
+        }
+        VEC_PUSH(ctx_arena(t->ctx), &given, key);
         if (!spec_find(t->ctx, pass, key, &spec)) {
             Diag *d =
                 diag_error(t->ctx, text_loc(t, from), "pipeline",
@@ -368,14 +388,6 @@ static const PassCheck *check_of(const PassManager *pm, const char *name)
         if (!strcmp(pm->checks[i].name, name))
             return &pm->checks[i];
     return NULL;
-}
-
-static bool is_among(const char *const *names, size_t n, const char *check)
-{
-    for (size_t i = 0; i < n; i++)
-        if (!strcmp(names[i], check))
-            return true;
-    return false;
 }
 
 static bool is_fresh(const PassManager *pm, const char *check)

@@ -34,16 +34,6 @@ typedef struct Sizes {
     const char *bad; /* a name that is no parameter */
 } Sizes;
 
-static bool is_parameter(const Module *m, const Op *proc, const char *name)
-{
-    const Block *b = proc->blocks[0];
-    for (unsigned i = 0; i < b->n_args; i++)
-        if (!b->args[i].value &&
-            !strcmp(var_get(m->exprs, b->args[i].var)->name, name))
-            return true;
-    return false;
-}
-
 static bool add_size(const char *name, size_t n, int64_t value, void *user)
 {
     Sizes *s = user;
@@ -51,7 +41,7 @@ static bool add_size(const char *name, size_t n, int64_t value, void *user)
     p.value = (Param){ .kind = PARAM_int, .i = value };
     VEC_PUSH(s->arena, &s->given, p);
     for (const Op *op = s->m->body->first; op; op = op->next)
-        if (is_asked(s->options, op) && is_parameter(s->m, op, p.key))
+        if (is_asked(s->options, op) && proc_has_parameter(s->m, op, p.key))
             return true;
     s->bad = p.key;
     return false;
@@ -88,7 +78,7 @@ static bool sizes_fit(Ctx *ctx, Sizes *s, const char *text)
     }
     for (size_t i = 0; i < s->given.len; i++)
         if (s->given.data[i].value.i < 1 &&
-            is_parameter(s->m, s->proc, s->given.data[i].key)) {
+            proc_has_parameter(s->m, s->proc, s->given.data[i].key)) {
             diag_error(ctx, s->proc->loc, "size",
                        "the size %s must be positive, found %lld",
                        s->given.data[i].key,

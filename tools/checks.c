@@ -117,12 +117,44 @@ static SyncAsk sync_ask(const PassCtx *pc)
     return ask;
 }
 
+bool proc_has_parameter(const Module *m, const Op *proc, const char *name)
+{
+    const Block *b = proc->blocks[0];
+    for (unsigned i = 0; i < b->n_args; i++)
+        if (!b->args[i].value &&
+            !strcmp(var_get(m->exprs, b->args[i].var)->name, name))
+            return true;
+    return false;
+}
+
+/* Every size is one of some procedure that is asked for. */
+static bool sizes_are_known(PassCtx *pc, const Module *m, void *user,
+                            const SyncAsk *ask)
+{
+    for (unsigned i = 0; i < ask->n_sizes; i++) {
+        bool known = false;
+        for (Op *op = m->body->first; op; op = op->next)
+            known = known || (is_asked(op, user) &&
+                              proc_has_parameter(m, op, ask->sizes[i].name));
+        if (known)
+            continue;
+        diag_error(pc->ctx, (Loc){ 0 }, "pipeline",
+                   "sync-check: no procedure that is checked has a parameter "
+                   "'%s'",
+                   ask->sizes[i].name);
+        return false;
+    }
+    return true;
+}
+
 /* At the pass's own sizes; derived ones where it has none. A procedure that
  * check-par has refuted is not looked at: the same fault would be reported
  * twice, and what follows from it. */
 static void run_sync_check(PassCtx *pc, Module *m, void *user)
 {
     SyncAsk ask = sync_ask(pc);
+    if (!sizes_are_known(pc, m, user, &ask))
+        return;
     for (Op *op = m->body->first; op; op = op->next)
         if (is_asked(op, user)) {
             CheckResult r = sync_check_of(pc, m, op, &ask);

@@ -41,4 +41,7 @@ void tool_finding_print(StrBuf *out, const PassFinding *f);
 ToolStatus tool_finding_report(Ctx *ctx, const PassFinding *f);
 ToolStatus tool_findings_report(Ctx *ctx, const PassManager *pm);
 
+/* Has the procedure a control parameter of this name? */
+bool proc_has_parameter(const Module *m, const Op *proc, const char *name);
+
 #endif

@@ -67,7 +67,8 @@ static bool find_box(Tasks *t)
         int64_t hi;
         if (!sync_run_eval(t->run, d->task_lo[i], &t->lo[i]) ||
             !sync_run_eval(t->run, d->task_hi[i], &hi))
-            return undecided(t, "the bounds of a task loop are not known");
+            return undecided(t, "the bounds of a task loop are not known, "
+                                "or overflow");
         t->n[i] = hi > t->lo[i] ? hi - t->lo[i] : 0;
         if (t->n[i] && t->total > MAX_TASKS / (uint64_t)t->n[i])
             return undecided(t, "too many tasks at these sizes");
