@@ -168,7 +168,7 @@ def library_product(torch, kind, a, b, out):
                                     use_fast_accum=not kind.endswith("sums"))
 
 
-def one_run(torch, kernel, shape, rounds, seed, triton):
+def one_run(torch, kernel, shape, args, seed, triton):
     a, b, c = operands(torch, kind_of(kernel.name), shape, seed, kernel.layout)
     out = torch.empty_like(c)
     bodies = {
@@ -178,12 +178,12 @@ def one_run(torch, kernel, shape, rounds, seed, triton):
     }
     if triton:
         bodies["triton"] = triton.product(a, b, torch.empty_like(c))
-    return interleaved(torch, bodies, rounds, 4, seed)
+    return interleaved(torch, bodies, args.rounds, 4, seed, args.in_a_row)
 
 
 def time_shape(torch, kernel, shape, args, triton):
     flop = 2.0 * shape[0] * shape[1] * shape[2]
-    results = [one_run(torch, kernel, shape, args.rounds, 1 + r, triton)
+    results = [one_run(torch, kernel, shape, args, 1 + r, triton)
                for r in range(args.runs)]
     ratios = [r["cublas"] / r["ours"] for r in results]
     row = {
@@ -248,6 +248,8 @@ def main():
                         help="a set (%s) or M,N,K;M,N,K" % ", ".join(SHAPES))
     parser.add_argument("--rounds", type=int, default=30)
     parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--in-a-row", type=int, default=1,
+                        help="time so many launches one after another")
     parser.add_argument("--json", help="write the rows here")
     args = parser.parse_args()
 

@@ -104,22 +104,24 @@ def middle_half_mean(values):
     return statistics.fmean(values[quarter:len(values) - quarter])
 
 
-def _once(torch, flush, body):
+def _once(torch, flush, body, in_a_row):
     start = torch.cuda.Event(enable_timing=True)
     end = torch.cuda.Event(enable_timing=True)
     flush.zero_()
-    torch.cuda._sleep(300000)
+    torch.cuda._sleep(300000 * in_a_row)
     start.record()
-    body()
+    for _ in range(in_a_row):
+        body()
     end.record()
     torch.cuda.synchronize()
-    return start.elapsed_time(end)
+    return start.elapsed_time(end) / in_a_row
 
 
-def interleaved(torch, bodies, rounds, warmup, seed):
+def interleaved(torch, bodies, rounds, warmup, seed, in_a_row=1):
     """Milliseconds of each body by name: in shuffled order, the L2 cache flushed
-    before each run, which a spinning kernel delays until its launch is queued;
-    the mean of the middle half of the rounds after the first `warmup`."""
+    before each run, which a spinning kernel delays until its launches are
+    queued; the mean of the middle half of the rounds after the first `warmup`.
+    A run is so many in a row, of which the mean counts."""
     flush = torch.empty(64 << 20, dtype=torch.int32, device="cuda")
     times = {name: [] for name in bodies}
     shuffle = random.Random(seed)
@@ -127,7 +129,7 @@ def interleaved(torch, bodies, rounds, warmup, seed):
         order = list(bodies)
         shuffle.shuffle(order)
         for name in order:
-            spent = _once(torch, flush, bodies[name])
+            spent = _once(torch, flush, bodies[name], in_a_row)
             if round_ >= warmup:
                 times[name].append(spent)
     return {name: middle_half_mean(v) for name, v in times.items()}

@@ -148,6 +148,8 @@ static bool print_kernels(CPrinter *p, StrBuf *out)
                     "    const char *name;\n"
                     "    int image;\n"
                     "    unsigned block, cluster, shared_bytes;\n"
+                    "    bool dependent; /* may start before those before it "
+                    "end: it waits itself */\n"
                     "} exo_kernel;\n\n"
                     "static const exo_kernel exo_kernels[EXO_N_KERNELS + 1] "
                     "= {\n");
@@ -159,12 +161,16 @@ static bool print_kernels(CPrinter *p, StrBuf *out)
             return c_refuse(p, k, "no PTX or cubin was given for kernel '%s'",
                             name);
         int64_t cluster = op_attr_int(k, "clusterDim", 1);
-        strbuf_addf(out, "    {%s, %d, %lld, %lld, %lld},\n", c_string(p, name),
-                    image, (long long)op_attr_int(k, "blockDim", 1),
+        bool dependent =
+            op_attr_int(k, "programmatic_dependent_launch", 0) != 0;
+        strbuf_addf(out, "    {%s, %d, %lld, %lld, %lld, %s},\n",
+                    c_string(p, name), image,
+                    (long long)op_attr_int(k, "blockDim", 1),
                     (long long)(cluster < 1 ? 1 : cluster),
-                    (long long)op_attr_int(k, "smem_bytes", 0));
+                    (long long)op_attr_int(k, "smem_bytes", 0),
+                    dependent ? "true" : "false");
     }
-    strbuf_add(out, "    {NULL, 0, 0, 0, 0},\n};\n\n");
+    strbuf_add(out, "    {NULL, 0, 0, 0, 0, false},\n};\n\n");
     return true;
 }
 

@@ -25,6 +25,10 @@ static const char *plain_ptx(const Op *op)
         return "barrier.cluster.arrive.release.aligned;";
     case OP_async_barrier_cluster_wait:
         return "barrier.cluster.wait.acquire.aligned;";
+    case OP_async_griddepcontrol_wait:
+        return "griddepcontrol.wait;";
+    case OP_async_griddepcontrol_launch_dependents:
+        return "griddepcontrol.launch_dependents;";
     case OP_async_bulk_commit_group:
         return "cp.async.bulk.commit_group;";
     case OP_async_cp_async_commit_group:

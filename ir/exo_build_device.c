@@ -259,12 +259,14 @@ static bool absent(const AstExpr *e)
 
 bool build_device_attrs(Build *b, Op *op, const AstExpr *call)
 {
-    static const char *const names[] = { "blockDim", "clusterDim",
-                                         "blocks_per_sm", "warp_config",
-                                         "unsafe_no_shutdown_cluster_sync" };
+    static const char *const names[] = { "blockDim",
+                                         "clusterDim",
+                                         "blocks_per_sm",
+                                         "warp_config",
+                                         "unsafe_no_shutdown_cluster_sync",
+                                         "programmatic_dependent_launch" };
     const AstExpr *a[MAX_ARGS];
-    bool unsafe = false;
-    if (!sort_args(b, call, names, 5, a))
+    if (!sort_args(b, call, names, 6, a))
         return false;
     if (absent(a[0]) == absent(a[3])) {
         build_error(b, call->loc, "device",
@@ -279,10 +281,13 @@ bool build_device_attrs(Build *b, Op *op, const AstExpr *call)
         return false;
     if (!absent(a[3]) && !warp_configs(b, op, a[3]))
         return false;
-    if (a[4] && !build_const_bool(b, a[4], &unsafe))
-        return false;
-    if (unsafe)
-        op_set_bool(b->m, op, names[4], true);
+    for (unsigned i = 4; i < 6; i++) {
+        bool chosen = false;
+        if (a[i] && !build_const_bool(b, a[i], &chosen))
+            return false;
+        if (chosen)
+            op_set_bool(b->m, op, names[i], true);
+    }
     return true;
 }
 

@@ -183,6 +183,8 @@ static void print_device(ExoPrinter *p, const Op *op)
     }
     if (op_attr_int(op, "unsafe_no_shutdown_cluster_sync", 0))
         print_option(p, "unsafe_no_shutdown_cluster_sync", "True", &first);
+    if (op_attr_int(op, "programmatic_dependent_launch", 0))
+        print_option(p, "programmatic_dependent_launch", "True", &first);
     strbuf_add(&p->line, "):");
     exo_print_line(p);
 }

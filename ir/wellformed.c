@@ -382,6 +382,7 @@ static const struct {
     { "proc", PARAM_str, 0, NULL },
     { "read", PARAM_bool, 0, NULL },
     { "atomic", PARAM_bool, 0, NULL },
+    { "programmatic_dependent_launch", PARAM_bool, 0, NULL },
     { "targs", PARAM_tuple, 0, NULL },
     { "cta_xor", PARAM_tuple, 0, NULL },
     { "scope", PARAM_str, 0, "cta cluster" },

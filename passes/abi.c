@@ -125,11 +125,14 @@ uint64_t kernel_abi_hash(Ctx *ctx, const Op *kernel)
     Arena *arena = arena_new();
     AbiParamVec params = { 0 };
     uint64_t h = 0;
+    static const char dependent[] = "programmatic_dependent_launch";
     if (kernel_abi(ctx, kernel, arena, &params)) {
         h = hash_string(HASH_SEED, op_attr_str(kernel, "name", ""));
         h = hash_u64(h, (uint64_t)op_attr_int(kernel, "blockDim", 0));
         h = hash_u64(h, (uint64_t)op_attr_int(kernel, "clusterDim", 0));
         h = hash_u64(h, (uint64_t)op_attr_int(kernel, "smem_bytes", 0));
+        if (op_attr_int(kernel, dependent, 0))
+            h = hash_string(h, dependent);
         for (size_t i = 0; i < params.len; i++) {
             const AbiParam *p = &params.data[i];
             h = hash_u64(h, p->kind);

@@ -50,7 +50,8 @@ typedef VEC(AbiParam) AbiParamVec;
 bool kernel_abi(Ctx *ctx, const Op *kernel, Arena *arena, AbiParamVec *out);
 
 /* Hash over the kernel's name, its parameters with their types, blockDim,
- * clusterDim and smem_bytes. PTX repeats it as `// exo-abi: %016llx NAME`. 0
+ * clusterDim, smem_bytes, and whether it is launched as a dependent: PTX that
+ * does not wait must not be. PTX repeats it as `// exo-abi: %016llx NAME`. 0
  * for a kernel that has no convention. */
 uint64_t kernel_abi_hash(Ctx *ctx, const Op *kernel);
 

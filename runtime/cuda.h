@@ -174,12 +174,15 @@ bool cuda_tensor_map_encode(Cuda *cuda, const CudaTensorMapSpec *spec,
 
 /* --- Launch and time ---------------------------------------------------- */
 
-/* One launch. `cluster` all 0 or 1 means no cluster. */
+/* One launch. `cluster` all 0 or 1 means no cluster. A dependent kernel waits
+ * itself for the grids before it in the stream, and may start before their end
+ * (programmatic dependent launch). */
 typedef struct CudaLaunch {
     CudaFunction fn;
     unsigned grid[3], block[3], cluster[3]; /* 0 counts as 1 */
     size_t shared_bytes; /* dynamic; set by cuda_function_set_shared */
     CudaStream stream;
+    bool dependent;
 } CudaLaunch;
 
 /* One kernel argument: the bytes at `data` are copied by the launch. */

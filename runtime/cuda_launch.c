@@ -28,9 +28,21 @@ static unsigned block_threads(const CudaLaunch *l)
            at_least_one(l->block[2]);
 }
 
-/* The driver's form of a launch; `attribute` is the room for the cluster. */
+enum { MAX_ATTRIBUTES = 2 };
+
+/* Room for one more attribute of the launch. */
+static CUlaunchAttribute *add_attribute(CUlaunchConfig *config,
+                                        CUlaunchAttributeID id)
+{
+    CUlaunchAttribute *a = &config->attrs[config->numAttrs++];
+    memset(a, 0, sizeof *a);
+    a->id = id;
+    return a;
+}
+
+/* The driver's form of a launch; `attributes` is room for MAX_ATTRIBUTES. */
 static CUlaunchConfig launch_config(const CudaLaunch *l,
-                                    CUlaunchAttribute *attribute)
+                                    CUlaunchAttribute *attributes)
 {
     CUlaunchConfig config = {
         .gridDimX = at_least_one(l->grid[0]),
@@ -41,16 +53,19 @@ static CUlaunchConfig launch_config(const CudaLaunch *l,
         .blockDimZ = at_least_one(l->block[2]),
         .sharedMemBytes = (unsigned)l->shared_bytes,
         .hStream = (CUstream)l->stream.handle,
+        .attrs = attributes,
     };
-    if (cluster_blocks(l) < 2)
-        return config;
-    memset(attribute, 0, sizeof *attribute);
-    attribute->id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
-    attribute->value.clusterDim.x = at_least_one(l->cluster[0]);
-    attribute->value.clusterDim.y = at_least_one(l->cluster[1]);
-    attribute->value.clusterDim.z = at_least_one(l->cluster[2]);
-    config.attrs = attribute;
-    config.numAttrs = 1;
+    if (cluster_blocks(l) >= 2) {
+        CUlaunchAttribute *a =
+            add_attribute(&config, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION);
+        a->value.clusterDim.x = at_least_one(l->cluster[0]);
+        a->value.clusterDim.y = at_least_one(l->cluster[1]);
+        a->value.clusterDim.z = at_least_one(l->cluster[2]);
+    }
+    if (l->dependent)
+        add_attribute(&config,
+                      CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION)
+            ->value.programmaticStreamSerializationAllowed = 1;
     return config;
 }
 
@@ -122,8 +137,8 @@ bool cuda_launch(Cuda *cuda, const CudaLaunch *launch, const CudaParam *params,
         return cuda_refuse(err, "out of memory");
     for (int i = 0; i < param_count; i++)
         pointers[i] = (void *)params[i].data;
-    CUlaunchAttribute attribute;
-    CUlaunchConfig config = launch_config(launch, &attribute);
+    CUlaunchAttribute attributes[MAX_ATTRIBUTES];
+    CUlaunchConfig config = launch_config(launch, attributes);
     bool ok = CUDA_CALL(cuda, err, LaunchKernelEx, &config,
                         (CUfunction)launch->fn.handle, pointers, NULL);
     if (!ok)
@@ -135,7 +150,7 @@ bool cuda_launch(Cuda *cuda, const CudaLaunch *launch, const CudaParam *params,
 bool cuda_max_clusters(Cuda *cuda, const CudaLaunch *launch, int *out,
                        CudaError *err)
 {
-    CUlaunchAttribute attribute;
+    CUlaunchAttribute attributes[MAX_ATTRIBUTES];
     CudaLaunch one = *launch;
     CUfunction fn = (CUfunction)launch->fn.handle;
     int n = 0;
@@ -147,7 +162,7 @@ bool cuda_max_clusters(Cuda *cuda, const CudaLaunch *launch, int *out,
         n *= cuda->properties.sm_count;
     } else {
         memcpy(one.grid, launch->cluster, sizeof one.grid);
-        CUlaunchConfig config = launch_config(&one, &attribute);
+        CUlaunchConfig config = launch_config(&one, attributes);
         ok = allow_cluster(cuda, launch, err) &&
              CUDA_CALL(cuda, err, OccupancyMaxActiveClusters, &n, fn, &config);
     }

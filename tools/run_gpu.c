@@ -214,6 +214,7 @@ static bool set_grid(Gpu *g, const Op *kernel, Launch *l)
     int clusters = 0;
     c->block[0] = (unsigned)op_attr_int(kernel, "blockDim", 32);
     c->cluster[0] = (unsigned)op_attr_int(kernel, "clusterDim", 1);
+    c->dependent = op_attr_int(kernel, "programmatic_dependent_launch", 0) != 0;
     c->shared_bytes = (size_t)op_attr_int(kernel, "smem_bytes", 0);
     if (!cuda_module_function(g->module, op_attr_str(kernel, "name", ""),
                               &c->fn, &g->err) ||

@@ -6,6 +6,7 @@
 #include "verify/async/arguments.h"
 #include "verify/async/aside.h"
 #include "verify/async/budget.h"
+#include "verify/async/dependent.h"
 #include "verify/async/fault.h"
 #include "verify/async/layout.h"
 #include "verify/async/refine.h"
@@ -86,7 +87,8 @@ void race_fault(AsyncRun *r, const MachineEvent *e, const Stamp *other,
     va_start(ap, fmt);
     Diag *d = fault(r, e, code, fmt, ap);
     va_end(ap);
-    diag_note(r->ctx, d, other->op->loc, "the other access is here");
+    if (other)
+        diag_note(r->ctx, d, other->op->loc, "the other access is here");
 }
 
 /* ---- the observer -------------------------------------------------------- */
@@ -108,6 +110,7 @@ static void observe(MachineObserver *self, const MachineEvent *e)
         refine_event(r->refine, e);
     if (e->kind == MEV_read || e->kind == MEV_write) {
         races_event(r, e);
+        dependent_event(r, e);
         return;
     }
     if (e->kind == MEV_op)
@@ -125,6 +128,7 @@ static void observe(MachineObserver *self, const MachineEvent *e)
         r->targets.len = 0;
         races_event(r, e);
     }
+    dependent_event(r, e);
     protocol_after(r, e);
 }
 

@@ -441,6 +441,8 @@ ParDevice *par_device_read(ParInfo *pi, Op *op)
     d->blocks_per_sm = op_attr_int(op, "blocks_per_sm", 1);
     d->no_shutdown_sync =
         op_attr_int(op, "unsafe_no_shutdown_cluster_sync", 0) != 0;
+    d->dependent_launch =
+        op_attr_int(op, "programmatic_dependent_launch", 0) != 0;
     if (!check_setmaxnreg(pi, op, d) || !read_tasks(pi, op, d))
         return NULL;
     make_coordinates(pi, d);

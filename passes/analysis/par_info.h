@@ -39,6 +39,7 @@ typedef struct ParDevice {
     const Affine *thread; /* 32 * warp + lane */
     int64_t block_dim, cluster_dim, blocks_per_sm;
     bool no_shutdown_sync; /* unsafe_no_shutdown_cluster_sync */
+    bool dependent_launch; /* programmatic_dependent_launch */
     unsigned n_roles;      /* at least 1 */
     const ParRole *roles;
     unsigned n_tasks; /* task loops, outermost first */

@@ -326,6 +326,18 @@ static void kernel_setup(Lower *L)
         emit_cta_barrier(L);
 }
 
+/* Behind the wait comes everything that touches global memory. The grid that
+ * follows may be launched from there on: its CTAs take the place of those of
+ * this grid that end, and wait in their turn. */
+static void kernel_dependence(Lower *L)
+{
+    if (!L->dev->dependent_launch)
+        return;
+    op_set_bool(L->m, L->kernel, "programmatic_dependent_launch", true);
+    lower_emit(L, OP_async_griddepcontrol_wait, 0, 0, 0);
+    lower_emit(L, OP_async_griddepcontrol_launch_dependents, 0, 0, 0);
+}
+
 static void role_registers(Lower *L)
 {
     int64_t n = L->role->reg_dec ? L->role->reg_dec : L->role->reg_inc;
@@ -488,6 +500,7 @@ static bool lower_device(Lower *L, Op *proc, Op *device, unsigned k)
     L->out = L->kernel->blocks[0];
     smem_emit(L);
     kernel_setup(L);
+    kernel_dependence(L);
     for (unsigned i = 0; i < L->dev->n_roles; i++)
         lower_role(L, &L->dev->roles[i]);
     L->stmt = NULL;

@@ -667,23 +667,31 @@ CUresult stub_TensorMapEncodeTiled(
     return CUDA_SUCCESS;
 }
 
-/* The cluster attribute as text, "1,1,1" when there is none. */
-static void cluster_text(const CUlaunchConfig *config, char *text, size_t size)
+/* The cluster attribute as text, "1,1,1" when there is none, and whether the
+ * kernel may start before the one ahead of it ends. */
+static void attributes_text(const CUlaunchConfig *config, char *text,
+                            size_t size)
 {
-    snprintf(text, size, "1,1,1");
-    for (unsigned i = 0; i < config->numAttrs; i++)
-        if (config->attrs[i].id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
-            snprintf(text, size, "%u,%u,%u",
-                     config->attrs[i].value.clusterDim.x,
-                     config->attrs[i].value.clusterDim.y,
-                     config->attrs[i].value.clusterDim.z);
+    unsigned x = 1, y = 1, z = 1;
+    bool dependent = false;
+    for (unsigned i = 0; i < config->numAttrs; i++) {
+        const CUlaunchAttribute *a = &config->attrs[i];
+        if (a->id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) {
+            x = a->value.clusterDim.x;
+            y = a->value.clusterDim.y;
+            z = a->value.clusterDim.z;
+        } else if (a->id ==
+                   CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION)
+            dependent = a->value.programmaticStreamSerializationAllowed == 1;
+    }
+    snprintf(text, size, "%u,%u,%u%s", x, y, z, dependent ? " dependent" : "");
 }
 
 CUresult stub_OccupancyMaxActiveClusters(int *clusters, CUfunction function,
                                          const CUlaunchConfig *config)
 {
     char cluster[64];
-    cluster_text(config, cluster, sizeof cluster);
+    attributes_text(config, cluster, sizeof cluster);
     *clusters = config->sharedMemBytes > 232448 ? 0 : 66;
     return record("cuOccupancyMaxActiveClusters %s grid=%u,%u,%u cluster=%s",
                   function->name, config->gridDimX, config->gridDimY,
@@ -707,7 +715,7 @@ CUresult stub_LaunchKernelEx(const CUlaunchConfig *config, CUfunction function,
     char cluster[64], text[512];
     int known = stub.param_count < 0 ? 0 : stub.param_count;
     (void)extra;
-    cluster_text(config, cluster, sizeof cluster);
+    attributes_text(config, cluster, sizeof cluster);
     int n =
         snprintf(text, sizeof text,
                  "cuLaunchKernelEx %s grid=%u,%u,%u block=%u,%u,%u "

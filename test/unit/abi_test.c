@@ -77,6 +77,8 @@ Test(abi, hash_tells_kernels_apart)
         KERNEL("j", "%N: size, ", "64", "0"),
         KERNEL("k", "%N: size, ", "128", "0"),
         KERNEL("k", "%N: size, ", "64", "1024"),
+        KERNEL("k", "%N: size, ", "64",
+               "0, programmatic_dependent_launch = True"),
         KERNEL("k", "%N: size, %M: size, ", "64", "0"),
         KERNEL("k", "%N: size, %x: tensor<f32, CudaGmemLinear>[%N], ", "64",
                "0"),

@@ -116,15 +116,17 @@ typedef int OpFn(int64_t n, const void *a, const void *b, void *y);
 
 /* ---- texts ---------------------------------------------------------- */
 
-static const char kernel[] =
-    "async.kernel @k(%n: size, %x: tensor<f32, CudaGmemLinear>[%n], "
-    "%cta: coord, %warp: coord, %lane: coord) {proc = 'p', blockDim = 64, "
-    "clusterDim = 1, blocks_per_sm = 1, smem_bytes = 0} {\n"
-    "  async.tasks %b in [0, %n) {\n"
-    "    %0 = mem.load %x[%b]\n"
-    "    ctl.yield\n"
-    "  }\n"
-    "}\n";
+#define KERNEL(more)                                                        \
+    "async.kernel @k(%n: size, %x: tensor<f32, CudaGmemLinear>[%n], "       \
+    "%cta: coord, %warp: coord, %lane: coord) {proc = 'p', blockDim = 64, " \
+    "clusterDim = 1, blocks_per_sm = 1, smem_bytes = 0" more "} {\n"        \
+    "  async.tasks %b in [0, %n) {\n"                                       \
+    "    %0 = mem.load %x[%b]\n"                                            \
+    "    ctl.yield\n"                                                       \
+    "  }\n"                                                                 \
+    "}\n"
+
+static const char kernel[] = KERNEL("");
 
 Test(c_print, prints_a_launch)
 {
@@ -138,8 +140,22 @@ Test(c_print, prints_a_launch)
     expect_in(&p.header, "int p(int64_t n, const void *x, void *stream);");
     expect_in(&p.header, "const char *p_last_error(void);");
     expect_in(&p.source, "exo_launch(call, 0, n, exo_params)");
-    expect_in(&p.source, "{\"k\", 0, 64, 1, 0},");
+    expect_in(&p.source, "{\"k\", 0, 64, 1, 0, false},");
     expect_in(&p.source, "#define EXO_RUNS_ON(cc) ((cc) == 90)");
+}
+
+Test(c_print, prints_the_launch_of_a_dependent_kernel)
+{
+    static const char host[] =
+        "host.proc @p(%n: size, %x: tensor<f32, CudaGmemLinear>[%n]) {\n"
+        "  host.launch @k(%n, %x[0 +: %n])\n}\n";
+    char text[2048];
+    snprintf(text, sizeof text, "%s%s",
+             KERNEL(", programmatic_dependent_launch = True"), host);
+    Printed p = print_text("p", text, 1);
+    cr_assert(p.ok, "%s", diagnostics(&p));
+    expect_in(&p.source, "{\"k\", 0, 64, 1, 0, true},");
+    expect_in(&p.source, "EXO_LAUNCH_PROGRAMMATIC_STREAM_SERIALIZATION = 6,");
 }
 
 Test(c_print, names_are_those_of_c)

@@ -346,6 +346,23 @@ Test(runtime, launch_without_a_cluster_has_no_attribute)
     cuda_close(cuda);
 }
 
+Test(runtime, launch_of_a_dependent_kernel_says_so)
+{
+    Cuda *cuda = open_stub();
+    CudaModule *module = NULL;
+    CudaLaunch launch = { .fn = load_kernel(cuda, &module),
+                          .grid = { 8 },
+                          .block = { 128 },
+                          .dependent = true };
+    cr_assert(cuda_launch(cuda, &launch, NULL, 0, &err), "%s", err.text);
+    assert_logged("cluster=1,1,1 dependent attributes=1 ");
+    launch.cluster[0] = 2;
+    cr_assert(cuda_launch(cuda, &launch, NULL, 0, &err), "%s", err.text);
+    assert_logged("cluster=2,1,1 dependent attributes=2 ");
+    cuda_module_unload(module);
+    cuda_close(cuda);
+}
+
 Test(runtime, launch_passes_cluster_and_arguments)
 {
     Cuda *cuda = open_stub();

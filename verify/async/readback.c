@@ -4,6 +4,7 @@
 
 #include "passes/abi.h"
 #include "verify/async/budget.h"
+#include "verify/async/dependent.h"
 #include "verify/async/paths.h"
 
 #include <stdlib.h>
@@ -221,6 +222,22 @@ static void check_launch(ReadBack *b, const PtxKernel *ptx, const Op *kernel)
               (long long)threads, (long long)threads);
 }
 
+static void check_dependence(ReadBack *b, Arena *a, const Op *kernel,
+                             const PtxKernel *ptx)
+{
+    bool certain;
+    const PtxInstr *in = dependent_ptx(a, kernel, ptx, &certain);
+    if (in && certain)
+        fault(b, in->line, "G-WAIT",
+              "%s: '%s' can come before griddepcontrol.wait",
+              op_attr_str(kernel, "name", ""), in->op);
+    else if (in)
+        b->open = arena_printf(ctx_arena(b->ctx),
+                               "line %u: whether '%s' is reached without "
+                               "griddepcontrol.wait depends on conditions",
+                               in->line, in->op);
+}
+
 static void check_kernel(ReadBack *b, const Module *m, const Op *kernel)
 {
     const char *name = op_attr_str(kernel, "name", ""), *error;
@@ -246,6 +263,8 @@ static void check_kernel(ReadBack *b, const Module *m, const Op *kernel)
     PathFault f = { 0 };
     if (!b->bad)
         f = paths_compare(a, m, kernel, &ptx, arch);
+    if (!b->bad && !f.code && dependent_launch(kernel))
+        check_dependence(b, a, kernel, &ptx);
     if (f.code && f.unsure)
         b->open = arena_printf(ctx_arena(b->ctx),
                                "line %u, %s, if that branch is right which "

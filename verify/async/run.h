@@ -22,6 +22,13 @@ typedef struct Cause {
     const char *text;
 } Cause;
 
+/* Who executed griddepcontrol.wait in this launch: see dependent.h. */
+typedef struct Dependent {
+    uint32_t *waited; /* lanes, by cluster and warp; NULL: none needs to */
+    bool any;
+    unsigned running; /* warps that have not ended */
+} Dependent;
+
 typedef struct AsyncRun {
     MachineObserver base;
     Order order;
@@ -37,11 +44,12 @@ typedef struct AsyncRun {
     struct Turns *turns;   /* that the run sees, or NULL */
     struct Refine *refine; /* NULL: no program to compare with */
     unsigned *exited;      /* warps, by cluster and CTA */
+    Dependent dependent;
     bool protocol_bad, races_bad;
 } AsyncRun;
 
 /* An error at op with the place as witness, unless the part has one already;
- * marks the part as refuted. */
+ * marks the part as refuted. other: the other access, or NULL. */
 void protocol_fault(AsyncRun *r, const MachineEvent *e, const char *code,
                     const char *fmt, ...) EXO_PRINTF(4, 5);
 void race_fault(AsyncRun *r, const MachineEvent *e, const Stamp *other,

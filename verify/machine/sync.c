@@ -553,6 +553,8 @@ Step exec_sync(Warp *w, const Op *op, uint32_t mask)
     case OP_async_fence_proxy:
         fence(w->cta, w->machine->k, op->code == OP_async_fence_proxy);
         return STEP_next;
+    case OP_async_griddepcontrol_wait:
+    case OP_async_griddepcontrol_launch_dependents:
     case OP_async_mbarrier_alloc:
     case OP_async_setmaxnreg:
     case OP_async_warp_sync:
