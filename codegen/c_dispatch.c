@@ -141,9 +141,9 @@ static void print_kernels(const Dispatch *d, unsigned entry, StrBuf *out)
                     (long long)k->rows, (long long)k->columns,
                     (long long)k->cluster, (long long)k->step,
                     (long long)k->split, (long long)k->slots);
-        add_numbers(out, k->one_wave, 4);
+        add_numbers(out, k->one_wave, DISPATCH_ONE_WAVE);
         strbuf_add(out, ", ");
-        add_numbers(out, k->waves, 4);
+        add_numbers(out, k->waves, DISPATCH_WAVES);
         strbuf_add(out, "},\n");
     }
     strbuf_add(out, "};\n");

@@ -44,19 +44,23 @@ typedef enum DispatchParam {
 
 /* Units: rows and columns of C that a CTA computes, CTAs of a cluster, columns
  * of K of a step, CTAs that share the steps of a tile, clusters that run at
- * once. Microseconds, with megabytes (of A, B and C together) and the
- * share of the multiprocessors that are occupied:
+ * once. Microseconds, with megabytes (of A, B and C together), the share of the
+ * slots that are occupied, the traffic (megabytes that the CTAs read, B once a
+ * cluster), and the part of it from operands whose rows are no multiple of 128
+ * bytes, which straddle cache lines:
  *   tiles that run at once    one_wave[0] + [1] * steps + [2] * megabytes
- *                                         + [3] * steps * occupied
+ *                             + [3] * steps * occupied + [4] * straddled
  * where a CTA has steps / split steps,
  *   in several rounds         waves[0] + rounds * (waves[1] + [2] * steps)
- *                                      + waves[3] * megabytes */
+ *                             + waves[3] * megabytes + [4] * traffic
+ *                             + [5] * straddled */
+enum { DISPATCH_ONE_WAVE = 5, DISPATCH_WAVES = 6 };
 typedef struct DispatchKernel {
     const char *name; /* the procedure */
     unsigned n_params;
     const DispatchParam *params; /* of the procedure */
     int64_t rows, columns, cluster, step, split, slots;
-    double one_wave[4], waves[4];
+    double one_wave[DISPATCH_ONE_WAVE], waves[DISPATCH_WAVES];
 } DispatchKernel;
 
 /* A shape that was timed, and the index of the kernel that was fastest. */

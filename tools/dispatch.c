@@ -75,19 +75,22 @@ static int64_t number_or(Table *t, const json_t *object, const char *key,
     return json_object_get(object, key) ? number_of(t, object, key) : absent;
 }
 
-static void costs_of(Table *t, const json_t *object, const char *key,
+/* Four costs or more; those that a table leaves out are 0. */
+static void costs_of(Table *t, const json_t *object, const char *key, size_t n,
                      double *out)
 {
-    enum { N = 4 };
     const json_t *list = json_object_get(object, key);
-    bool ok = json_is_array(list) && json_array_size(list) == N;
-    for (size_t i = 0; ok && i < N; i++) {
+    size_t given = json_array_size(list);
+    bool ok = json_is_array(list) && given >= 4 && given <= n;
+    for (size_t i = 0; ok && i < given; i++) {
         const json_t *v = json_array_get(list, i);
         out[i] = json_number_value(v);
         ok = json_is_number(v) && out[i] >= 0 && out[i] < 1e12;
     }
     if (!ok)
-        fault(t, key, "four numbers from 0");
+        fault(t, key,
+              n == DISPATCH_WAVES ? "four to six numbers from 0"
+                                  : "four or five numbers from 0");
 }
 
 static void note_file(Table *t, const char *file)
@@ -108,8 +111,8 @@ static DispatchKernel read_kernel(Table *t, const json_t *k)
                            .cluster = number_of(t, k, "cluster"),
                            .step = number_of(t, k, "step"),
                            .split = number_or(t, k, "split", 1) };
-    costs_of(t, k, "one_wave", out.one_wave);
-    costs_of(t, k, "waves", out.waves);
+    costs_of(t, k, "one_wave", DISPATCH_ONE_WAVE, out.one_wave);
+    costs_of(t, k, "waves", DISPATCH_WAVES, out.waves);
     int64_t ctas = out.cluster * out.split;
     if (ctas > t->multiprocessors)
         fault(t, "cluster", "no more CTAs than there are multiprocessors");

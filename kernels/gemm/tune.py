@@ -13,8 +13,10 @@ type, layout, output, epilogue, batched or not, and shape class:
 
     one_wave   tiles that run at once:       us = a + b * steps + c * megabytes
                                                   + d * steps * occupied
+                                                  + e * straddled
     waves      tiles in several rounds:      us = a + rounds * (b + c * steps)
-                                                  + d * megabytes
+                                                  + d * megabytes + e * traffic
+                                                  + f * straddled
 
 for each kernel, fitted to its times, and the fastest kernel of each shape that
 was timed. `exo-translate tuned.json --to=c` makes the library that chooses by
@@ -59,10 +61,11 @@ def drawn_shapes(count, seed):
 
 
 def tile_of(name):
-    """rows, columns, CTAs of a cluster with tiles of their own, and CTAs that
-    share one, of gemm_TYPE[_LAYOUT]_ROWSxCOLUMNS[_cCLUSTER][_sSPLIT]."""
-    tile = re.search(r"_(\d+)x(\d+)(?:_c(\d+))?(?:_s(\d+))?", name)
-    return int(tile[1]), int(tile[2]), int(tile[3] or 1), int(tile[4] or 1)
+    """rows, columns, CTAs of a cluster with tiles of their own, CTAs that share
+    one, and CTAs of a multiprocessor, of
+    gemm_TYPE[_LAYOUT]_ROWSxCOLUMNS[_cCLUSTER][_sSPLIT][_bBLOCKS]."""
+    tile = re.search(r"_(\d+)x(\d+)(?:_c(\d+))?(?:_s(\d+))?(?:_b(\d+))?", name)
+    return tuple(int(x or 1) for x in tile.groups())
 
 
 class LaunchConfig(ctypes.Structure):
@@ -99,7 +102,8 @@ class Kernel:
 
     def __init__(self, folder, name, kind):
         self.name, self.kind = name, kind
-        self.rows, self.columns, self.cluster, self.split = tile_of(name)
+        (self.rows, self.columns, self.cluster, self.split,
+         self.blocks) = tile_of(name)
         self.form = FORMATS[kind.type]
         self.bytes_out = BYTES[kind.output]
         self.products = BATCH if kind.batched else 1
@@ -114,11 +118,18 @@ class Kernel:
         if call_kernel(self.function, problem) != 0:
             raise RuntimeError(f"{self.name}: {self.message().decode()}")
 
+    def clusters(self, shape):
+        """Of all tasks."""
+        return (math.ceil(shape[0] / (self.rows * self.cluster)) *
+                math.ceil(shape[1] / self.columns)) * self.products
+
+    def slots(self, of_size):
+        """Clusters that run at once, where so many of a size do."""
+        return self.blocks * of_size[self.cluster * self.split]
+
     def occupied(self, shape, slots):
         """Clusters over those that run at once."""
-        clusters = (math.ceil(shape[0] / (self.rows * self.cluster)) *
-                    math.ceil(shape[1] / self.columns)) * self.products
-        return clusters / slots[self.cluster * self.split]
+        return self.clusters(shape) / self.slots(slots)
 
     def steps(self, shape):
         """Of a CTA."""
@@ -159,16 +170,24 @@ def fit(torch, rows, times):
 
 
 def features(kernel, shape, slots):
-    """Is it one wave, and what its costs are multiplied with."""
+    """Is it one wave, and what its costs are multiplied with (what the words
+    mean says codegen/c_dispatch.h)."""
     m, n, k = shape
     megabytes = ((m + n) * k * kernel.form.bytes_in +
                  m * n * kernel.bytes_out) * kernel.products / 1e6
     steps = kernel.steps(shape)
     occupied = kernel.occupied(shape, slots)
     rounds = math.ceil(occupied)
+    read = kernel.clusters(shape) * k * kernel.form.bytes_in / 1e6
+    traffic = [read * kernel.rows * kernel.cluster, read * kernel.columns]
+    inner = (m if kernel.kind.layout[0] == "n" else k,
+             n if kernel.kind.layout[1] == "t" else k)
+    straddled = sum(t for t, extent in zip(traffic, inner)
+                    if extent * kernel.form.bytes_in % 128)
     if rounds == 1:
-        return True, [1, steps, megabytes, steps * occupied]
-    return False, [1, rounds, rounds * steps, megabytes]
+        return True, [1, steps, megabytes, steps * occupied, straddled]
+    return False, [1, rounds, rounds * steps, megabytes, sum(traffic),
+                   straddled]
 
 
 def estimate(kernel, cost, shape, slots):
@@ -183,10 +202,11 @@ def costs(kernel, timed, slots, solve):
         one, x = features(kernel, shape, slots)
         rows[one][0].append(x)
         rows[one][1].append(us[kernel.name])
-    first = solve(*rows[True]) or [0, 0, 0, 0]
+    first = solve(*rows[True]) or [0] * 5
     return {"one_wave": first,
             "waves": solve(*rows[False]) if len(rows[False][1]) > 4
-            else [0, first[0], first[1] + first[3], first[2]]}
+            else [0, first[0], first[1] + first[3], first[2], 0,
+                      first[4]]}
 
 
 def tune_set(torch, kernels, args, slots):
@@ -216,7 +236,7 @@ def entry_of(kernels, timed, slots, solve):
         "kernels": [{"file": k.name + ".exo", "kernel": k.name,
                      "rows": k.rows, "columns": k.columns,
                      "cluster": k.cluster, "step": k.step, "split": k.split,
-                     "slots": slots[k.cluster * k.split], **fitted[k.name]}
+                     "slots": k.slots(slots), **fitted[k.name]}
                     for k in kernels],
         "shapes": shapes,
     }, [{"shape": s, "us": t} for s, t in timed]

@@ -38,8 +38,8 @@ TABLE = {
         "kernels": [
             kernel("bf16_128x256_c2", 128, 256, 2, [7, 0.55, 0.1, 0.05],
                    [5, 1.4, 0.68, 0]),
-            kernel("bf16_64x64", 64, 64, 1, [5, 0.1, 0.3, 0.02],
-                   [4.5, 0.4, 0.18, 0.03]),
+            kernel("bf16_64x64", 64, 64, 1, [5, 0.1, 0.3, 0.02, 0.01],
+                   [4.5, 0.4, 0.1, 0.03, 0.04, 0.08]),
             kernel("bf16_64x64_s8", 64, 64, 1, [6.5, 0.1, 0.3, 0.05],
                    [6, 1.4, 0.18, 0.03], split=8, slots=15),
             kernel("bf16_64x128_s4", 64, 128, 1, [6.4, 0.15, 0.2, 0.05],
@@ -96,12 +96,16 @@ def cost(k, m, n, steps_of):
     slots = slots_of(k)
     steps = parts(steps_of, k["step"] * k.get("split", 1))
     megabytes = 1e-6 * 2 * ((m + n) * steps_of + m * n)
+    traffic = 1e-6 * 2 * tiles * steps_of * (k["rows"] * k["cluster"] +
+                                             k["columns"])
+    straddled = traffic if steps_of % 64 else 0
     if tiles <= slots:
-        a, b, c, d = k["one_wave"]
+        a, b, c, d, e = (k["one_wave"] + [0])[:5]
         return (a + b * steps + c * megabytes +
-                d * steps * tiles / slots)
-    a, b, c, d = k["waves"]
-    return a + parts(tiles, slots) * (b + c * steps) + d * megabytes
+                d * steps * tiles / slots + e * straddled)
+    a, b, c, d, e, f = (k["waves"] + [0, 0])[:6]
+    return (a + parts(tiles, slots) * (b + c * steps) + d * megabytes +
+            e * traffic + f * straddled)
 
 
 def expected(m, n, k):
@@ -268,9 +272,9 @@ def check_refusals(run):
         (changed(lambda t, e: e["kernels"][2].update(split=256)),
          "no more CTAs than there are multiprocessors"),
         (changed(lambda t, e: e["kernels"][0].update(waves=[1, 2, 3])),
-         "waves: expected four numbers"),
+         "waves: expected four to six numbers"),
         (changed(lambda t, e: e["kernels"][0].update(one_wave=[1, 2, -3, 0])),
-         "one_wave: expected four numbers"),
+         "one_wave: expected four or five numbers"),
         (changed(lambda t, e: e["kernels"][0].update(kernel="gemm_none")),
          "expected a kernel of the same entry"),
         (changed(lambda t, e: (e["kernels"][1].update(kernel="gemm_none"))),
