@@ -209,10 +209,23 @@ static void read_lists(Table *t, const json_t *object, DispatchEntry *e)
     e->shapes = at;
 }
 
+/* An element type's name, in whose place among the constants of the header an
+ * activation's would be. */
+static const char *type_of(Table *t, const json_t *object)
+{
+    const char *s = word_of(t, object, "type");
+    bool taken = !strcmp(s, "none");
+    for (unsigned i = 1; i < DISPATCH_n_activations; i++)
+        taken |= !strcmp(s, dispatch_activation_name((DispatchActivation)i));
+    if (taken)
+        fault(t, "type", "a name that is no activation's");
+    return s;
+}
+
 static DispatchEntry read_entry(Table *t, const json_t *object)
 {
     const json_t *batched = json_object_get(object, "batched");
-    DispatchEntry e = { .type = word_of(t, object, "type"),
+    DispatchEntry e = { .type = type_of(t, object),
                         .batched = json_is_true(batched) };
     if (batched && !json_is_boolean(batched))
         fault(t, "batched", "true or false");

@@ -262,6 +262,7 @@ def check_refusals(run):
          "epilogue: expected words of"),
         (changed(lambda t, e: e.update(epilogue="bias_")),
          "epilogue: expected words of"),
+        (changed(lambda t, e: e.update(type="relu")), "no activation's"),
         (changed(lambda t, e: e.update(kernels=[])), "at least one kernel"),
         (changed(lambda t, e: e["kernels"][0].update(rows=0)),
          "rows: expected an integer"),
