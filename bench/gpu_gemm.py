@@ -15,6 +15,11 @@ counts; the ratio of two such means of one run is the figure, the median over
 runs is reported, with the geometric mean over the shapes and the share of the
 data sheet's peak.
 
+Certificates: that of each library, NAME.cert.json beside NAME.c, is held against
+the code that is timed, and what it proves is printed (bench/certificate.py).
+With --json the results go to a file, of which bench/gpu_gemm_report.py makes the
+table and the drawing of docs/benchmarks.md.
+
 Needs PyTorch and a C compiler on the machine with the GPU; no LLVM, no Z3.
 """
 import argparse
@@ -27,6 +32,7 @@ import random
 import statistics
 import sys
 
+from certificate import NotCertified, certified
 from gpu_timing import (FORMATS, compile_c, in_memory, interleaved, is_right,
                         kind_of, layout_of, operands, relative_error)
 
@@ -75,7 +81,7 @@ class Single:
     which take strides and may have a layout."""
 
     def __init__(self, folder, name):
-        self.name = name
+        self.name = self.library_name = name
         self.layout = layout_of(name)
         self.strided = name.split("_")[1] in FORMATS
         library = ctypes.CDLL(compile_c(folder, name))
@@ -104,8 +110,9 @@ class Single:
 class Chooser:
     """The library of kernels/gemm/tuned.json, for one element type."""
 
-    def __init__(self, library, kind):
+    def __init__(self, library, name, kind):
         self.name, self.kind, self.library = f"exo_gemm {kind}", kind, library
+        self.library_name = name
         self.layout = "tn"
 
     def choice(self, shape):
@@ -125,7 +132,7 @@ def choosers(folder, name, kinds):
     binding = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(binding)
     library = binding.ExoGemm(compile_c(folder, name))
-    return [Chooser(library, kind) for kind in kinds]
+    return [Chooser(library, name, kind) for kind in kinds]
 
 
 def multiple_of_granule(name, shape):
@@ -210,10 +217,22 @@ def print_row(row):
              row["choice"]), flush=True)
 
 
-def bench(torch, kernel, shapes, args, triton):
+def what_is_proved(args, name):
+    """The certificate in words, or None without one that holds."""
+    try:
+        said = certified(args.folder, name)
+    except NotCertified as fault:
+        print(f"{name}: NOT CERTIFIED: {fault}", flush=True)
+        return None
+    print(f"{name}: {said}", flush=True)
+    return said
+
+
+def bench(torch, kernel, shapes, args, triton, proved):
     rows = []
     for shape in shapes:
         rows.append(time_shape(torch, kernel, shape, args, triton))
+        rows[-1]["certificate"] = proved
         print_row(rows[-1])
     mean = math.exp(statistics.fmean(math.log(r["ratio"]) for r in rows))
     print(f"{kernel.name}: geometric mean {mean:.3f} over {len(rows)} shapes, "
@@ -250,6 +269,8 @@ def main():
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--in-a-row", type=int, default=1,
                         help="time so many launches one after another")
+    parser.add_argument("--require-certificates", action="store_true",
+                        help="time nothing whose certificate does not hold")
     parser.add_argument("--json", help="write the rows here")
     args = parser.parse_args()
 
@@ -268,7 +289,12 @@ def main():
         kernels += choosers(args.folder, args.library, args.types.split(","))
     triton = load_triton(args.triton)
     rows, failures = [], 0
+    proved = {name: what_is_proved(args, name)
+              for name in dict.fromkeys(k.library_name for k in kernels)}
     for kernel in kernels:
+        if args.require_certificates and not proved[kernel.library_name]:
+            failures += 1
+            continue
         fitting = [multiple_of_granule(kernel.name, s) for s in
                    (CHECK_SHAPES if args.check else shapes)]
         wrong = check(torch, kernel, fitting, (1, 2))
@@ -276,11 +302,13 @@ def main():
         if wrong == 0 and not args.no_bench:
             rows += bench(torch, kernel,
                           [multiple_of_granule(kernel.name, s)
-                           for s in shapes], args, triton)
+                           for s in shapes], args, triton,
+                          proved[kernel.library_name])
     if args.json:
         with open(args.json, "w", encoding="utf-8") as f:
             json.dump({"device": torch.cuda.get_device_name(0),
                        "rounds": args.rounds, "runs": args.runs,
+                       "in_a_row": args.in_a_row,
                        "rows": rows}, f, indent=1)
     return 1 if failures else 0
 

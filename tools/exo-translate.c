@@ -270,6 +270,7 @@ static ToolStatus assemble(Translate *t)
                    &t->cubin, &t->ptxas))
         return TOOL_wrong;
     t->assembled = true;
+    certificate_add_text(&t->cert, "cubin", t->cubin.data, t->cubin.len);
     note_registers(t);
     bool ok = ptxas_gate(t->ctx, &t->ptxas);
     certificate_add_finding(
