@@ -29,7 +29,7 @@ class Problem:
         self.a = self.matrix(m, k, self.inputs, layout[0] == "n")
         self.b = self.matrix(n, k, self.inputs, layout[1] == "t")
         self.alpha = self.scalar() if self.words else 1.0
-        self.beta = self.scalar() if "beta" in self.words else 0.0
+        self.beta = self.scalar() / 2 if "beta" in self.words else 0.0
         self.bias = self.normal(n).to(self.output) \
             if "bias" in self.words else None
         self.c = self.matrix(m, n, self.output, False)
@@ -96,7 +96,8 @@ class Problem:
 
 def output_of(entry):
     own = {"tf32": "f32", "e4m3": "bf16", "e5m2": "bf16"}
-    return entry.get("output") or own.get(entry["type"], entry["type"])
+    kind = entry["type"].removesuffix("_sums")
+    return entry.get("output") or own.get(kind, kind)
 
 
 def rows_of(tensor):

@@ -8,8 +8,9 @@ The first step writes the kernels' C to OUT. In the second each kernel is
 checked against a float64 product, then timed on squares, on the shapes of the
 benchmark's tables and on shapes drawn from a seed, the L2 cache flushed before
 each run. With --special both are of the kernels that are not stored
-(src/make.py), and special.json is written. What is written, keyed by device,
-type, layout, output, epilogue, batched or not, and shape class:
+(src/make.py), and special.json is written. Sets that are not timed stay in the
+table as they are. What is written, keyed by device, type, layout, output,
+epilogue, batched or not, and shape class:
 
     one_wave   tiles that run at once:       us = a + b * steps + c * megabytes
                                                   + d * steps * occupied
@@ -271,6 +272,19 @@ def translate_all(args, names):
         list(pool.map(one, names))
 
 
+def merged(path, entries, device):
+    """The entries, in the places they have in an earlier table of the device,
+    and what else that has."""
+    earlier = []
+    if os.path.exists(path):
+        with open(path, encoding="utf-8") as f:
+            table = json.load(f)
+        earlier = table["entries"] if table["device"] == device else []
+    timed = {make.kind_of(e): e for e in entries}
+    return [timed.pop(make.kind_of(e), e) for e in earlier] + [
+        e for e in entries if make.kind_of(e) in timed]
+
+
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__.split("\n", maxsplit=1)[0])
@@ -311,11 +325,11 @@ def main():
         times[program.name(kind)] = timed
         print(f"{program.name(kind)}: {len(kernels)} kernels, {len(timed)} "
               "shapes", flush=True)
-    table = {"version": 1, "function": "exo_gemm", "device": device.name,
-             "multiprocessors": device.multi_processor_count,
-             "entries": entries}
     path = args.o or os.path.join(
         HERE, "special.json" if args.special else "tuned.json")
+    table = {"version": 1, "function": "exo_gemm", "device": device.name,
+             "multiprocessors": device.multi_processor_count,
+             "entries": merged(path, entries, device.name)}
     with open(path, "w", encoding="utf-8") as f:
         json.dump(table, f, indent=1)
         f.write("\n")
