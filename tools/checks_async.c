@@ -7,6 +7,7 @@
 #include "verify/async/readback.h"
 #include "verify/async/sass.h"
 #include "verify/check_async.h"
+#include "verify/interp.h"
 
 #include <string.h>
 
@@ -62,6 +63,23 @@ static bool given_sizes(Asked *a, const Op *host, SizeSet *out)
            options_sizes(a->in->sizes, take_size, &g) && g.n == out->n;
 }
 
+/* Work, in the interpreter's units, of the sizes that a run is made at: a GEMM
+ * of 2048 cubed takes some ten seconds and most of a GiB. */
+static const double MOST_WORK = 2e8;
+
+/* Would a run at the sizes that were given be too much? */
+static bool is_too_much(const Asked *a, const SizeSet *set, AsyncSource source)
+{
+    const Block *b = source.proc->blocks[0];
+    ProcArg *args = ARENA_ARRAY(a->pc->scratch, ProcArg, b->n_args + 1);
+    for (unsigned i = 0; i < b->n_args; i++)
+        for (unsigned k = 0; k < set->n && !b->args[i].value; k++)
+            if (!strcmp(var_get(source.m->exprs, b->args[i].var)->name,
+                        var_get(a->lowered->exprs, set->vars[k])->name))
+                args[i].value = set->values[k];
+    return interp_estimate(source.m, source.proc, args) > MOST_WORK;
+}
+
 /* ---- parts --------------------------------------------------------------- */
 
 static void check_host(Asked *a, const Op *host, AsyncSource source)
@@ -69,6 +87,13 @@ static void check_host(Asked *a, const Op *host, AsyncSource source)
     CheckResult r[ASYNC_PARTS];
     SizeSet sizes;
     bool given = given_sizes(a, host, &sizes);
+    if (given && source.proc && is_too_much(a, &sizes, source)) {
+        given = false;
+        diag_remark(a->pc->ctx, (Loc){ 0 }, "check-async",
+                    "check-async @%s: a run at these sizes is too much work: "
+                    "it runs at sizes of its own",
+                    op_attr_str(host, "name", "_"));
+    }
     check_async(a->pc->ctx, a->lowered, host, given ? &sizes : NULL, source,
                 a->pc->prover, r);
     for (int i = 0; i < ASYNC_PARTS; i++)
