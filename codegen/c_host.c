@@ -380,6 +380,18 @@ static const char *piece_bytes(CPrinter *p, const Access *a, unsigned first)
     return c_text(p, "(uint64_t)(%s)", bytes);
 }
 
+/* The first interval of the piece of memory that all sides end in. */
+static unsigned first_of_piece(unsigned n, unsigned n_sides, const Side *sides)
+{
+    unsigned first = n;
+    for (bool more = true; more && first > 0;) {
+        for (unsigned s = 0; s < n_sides && more; s++)
+            more = is_contiguous(sides[s].a, first - 1, n);
+        first -= more;
+    }
+    return first;
+}
+
 static bool print_move(CPrinter *p, const Op *op, unsigned n_sides, Side *sides,
                        const char *helper)
 {
@@ -388,12 +400,7 @@ static bool print_move(CPrinter *p, const Op *op, unsigned n_sides, Side *sides,
         return c_refuse(p, op,
                         "'host.copy' operands must have equally many "
                         "intervals");
-    unsigned first = n;
-    for (bool more = true; more && first > 0;) {
-        for (unsigned s = 0; s < n_sides && more; s++)
-            more = is_contiguous(sides[s].a, first - 1, n);
-        first -= more;
-    }
+    unsigned first = first_of_piece(n, n_sides, sides);
     size_t scope = c_scope(p);
     for (unsigned s = 0; s < n_sides; s++)
         check_unit_stride(p, &sides[s]);
@@ -443,12 +450,33 @@ static bool print_copy(CPrinter *p, const Op *op)
                     direction);
 }
 
+/* Pieces of memory that one interval sets apart are cleared by one call. */
 static bool print_memset(CPrinter *p, const Op *op)
 {
     Side side = { 0 };
-    p->needs |= NEED_memset;
-    return side_of(p, op, 0, true, &side) &&
-           print_move(p, op, 1, &side, "exo_clear");
+    p->needs |= NEED_memset | NEED_driver;
+    if (!side_of(p, op, 0, true, &side))
+        return false;
+    const Access *a = side.a;
+    unsigned first = first_of_piece(n_intervals(a), 1, &side);
+    const char *pitch = "0", *rows = "1";
+    size_t scope = c_scope(p);
+    check_unit_stride(p, &side);
+    if (first > 0) {
+        int d = interval_dim(a, first - 1);
+        pitch =
+            c_times(p, side.base->strides[d],
+                    c_text(p, "%d", scalar_type_bytes(a->base->type->elem)));
+        rows = c_index(p, a->dims[d].len);
+    }
+    unsigned loops = open_loops(p, 1, &side, first ? first - 1 : 0);
+    p->uses_call = true;
+    c_try(p, "exo_clear(call, %s, %s, %s, %s)", side_text(p, &side), pitch,
+          piece_bytes(p, a, first), rows);
+    for (unsigned i = 0; i < loops; i++)
+        c_close(p);
+    c_scope_end(p, scope);
+    return !p->failed;
 }
 
 bool c_host_op(CPrinter *p, const Op *op)

@@ -245,6 +245,7 @@ static void print_symbols(const CPrinter *p, StrBuf *out)
         { NEED_dtoh, "MemcpyDtoHAsync", "cuMemcpyDtoHAsync_v2", false },
         { NEED_dtod, "MemcpyDtoDAsync", "cuMemcpyDtoDAsync_v2", false },
         { NEED_memset, "MemsetD8Async", "cuMemsetD8Async", false },
+        { NEED_memset, "MemsetD2D8Async", "cuMemsetD2D8Async", false },
         { NEED_sync, "StreamSynchronize", "cuStreamSynchronize", false },
     };
     strbuf_add(out, "static const exo_symbol exo_symbols[] = {\n");

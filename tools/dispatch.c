@@ -110,7 +110,8 @@ static DispatchKernel read_kernel(Table *t, const json_t *k)
                            .columns = number_of(t, k, "columns"),
                            .cluster = number_of(t, k, "cluster"),
                            .step = number_of(t, k, "step"),
-                           .split = number_or(t, k, "split", 1) };
+                           .split = number_or(t, k, "split", 1),
+                           .part = number_or(t, k, "part", 1 << 30) };
     costs_of(t, k, "one_wave", DISPATCH_ONE_WAVE, out.one_wave);
     costs_of(t, k, "waves", DISPATCH_WAVES, out.waves);
     int64_t ctas = out.cluster * out.split;

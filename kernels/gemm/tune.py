@@ -63,10 +63,11 @@ def drawn_shapes(count, seed):
 
 def tile_of(name):
     """rows, columns, CTAs of a cluster with tiles of their own, CTAs that share
-    one, and CTAs of a multiprocessor, of
-    gemm_TYPE[_LAYOUT]_ROWSxCOLUMNS[_cCLUSTER][_sSPLIT][_bBLOCKS]."""
-    tile = re.search(r"_(\d+)x(\d+)(?:_c(\d+))?(?:_s(\d+))?(?:_b(\d+))?", name)
-    return tuple(int(x or 1) for x in tile.groups())
+    one, CTAs of a multiprocessor, and columns of K that a task takes (0: all),
+    of gemm_TYPE[_LAYOUT]_ROWSxCOLUMNS[_cCLUSTER][_sSPLIT][_bBLOCKS][_pPART]."""
+    tile = re.search(r"_(\d+)x(\d+)(?:_c(\d+))?(?:_s(\d+))?(?:_b(\d+))?"
+                     r"(?:_p(\d+))?", name)
+    return (*(int(x or 1) for x in tile.groups()[:5]), int(tile[6] or 0))
 
 
 class LaunchConfig(ctypes.Structure):
@@ -104,7 +105,8 @@ class Kernel:
     def __init__(self, folder, name, kind):
         self.name, self.kind = name, kind
         (self.rows, self.columns, self.cluster, self.split,
-         self.blocks) = tile_of(name)
+         self.blocks, part) = tile_of(name)
+        self.part = part or 1 << 30
         self.form = FORMATS[kind.type]
         self.bytes_out = BYTES[kind.output]
         self.products = BATCH if kind.batched else 1
@@ -122,7 +124,8 @@ class Kernel:
     def clusters(self, shape):
         """Of all tasks."""
         return (math.ceil(shape[0] / (self.rows * self.cluster)) *
-                math.ceil(shape[1] / self.columns)) * self.products
+                math.ceil(shape[1] / self.columns) *
+                math.ceil(shape[2] / self.part)) * self.products
 
     def slots(self, of_size):
         """Clusters that run at once, where so many of a size do."""
@@ -134,7 +137,7 @@ class Kernel:
 
     def steps(self, shape):
         """Of a CTA."""
-        return math.ceil(shape[2] / (self.step * self.split))
+        return math.ceil(min(shape[2], self.part) / (self.step * self.split))
 
 
 def time_shape(torch, kernels, shape, rounds):
@@ -179,7 +182,8 @@ def features(kernel, shape, slots):
     steps = kernel.steps(shape)
     occupied = kernel.occupied(shape, slots)
     rounds = math.ceil(occupied)
-    read = kernel.clusters(shape) * k * kernel.form.bytes_in / 1e6
+    read = (kernel.clusters(shape) / math.ceil(k / kernel.part) * k *
+            kernel.form.bytes_in / 1e6)
     traffic = [read * kernel.rows * kernel.cluster, read * kernel.columns]
     inner = (m if kernel.kind.layout[0] == "n" else k,
              n if kernel.kind.layout[1] == "t" else k)
@@ -237,7 +241,7 @@ def entry_of(kernels, timed, slots, solve):
         "kernels": [{"file": k.name + ".exo", "kernel": k.name,
                      "rows": k.rows, "columns": k.columns,
                      "cluster": k.cluster, "step": k.step, "split": k.split,
-                     "slots": k.slots(slots), **fitted[k.name]}
+                     "part": k.part, "slots": k.slots(slots), **fitted[k.name]}
                     for k in kernels],
         "shapes": shapes,
     }, [{"shape": s, "us": t} for s, t in timed]

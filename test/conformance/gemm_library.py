@@ -43,7 +43,7 @@ TABLE = {
             kernel("bf16_64x64_s8", 64, 64, 1, [6.5, 0.1, 0.3, 0.05],
                    [6, 1.4, 0.18, 0.03], split=8, slots=15),
             kernel("bf16_64x128_s4", 64, 128, 1, [6.4, 0.15, 0.2, 0.05],
-                   [6, 1.3, 0.28, 0.02], split=4)],
+                   [6, 1.3, 0.28, 0.02], split=4, part=4096)],
         "shapes": [{"M": 64, "N": 64, "K": 64,
                     "kernel": "gemm_bf16_128x256_c2"}]}],
 }
@@ -91,12 +91,20 @@ def slots_of(k):
     return k.get("slots", 132 // (k["cluster"] * k.get("split", 1)))
 
 
+def depths(x, k):
+    """Of K: parts, and columns of the longest."""
+    part = x.get("part", 1 << 30)
+    return parts(k, part), min(k, part)
+
+
 def cost(k, m, n, steps_of):
-    tiles = parts(m, k["rows"] * k["cluster"]) * parts(n, k["columns"])
+    deep, longest = depths(k, steps_of)
+    whole = parts(m, k["rows"] * k["cluster"]) * parts(n, k["columns"])
+    tiles = whole * deep
     slots = slots_of(k)
-    steps = parts(steps_of, k["step"] * k.get("split", 1))
+    steps = parts(longest, k["step"] * k.get("split", 1))
     megabytes = 1e-6 * 2 * ((m + n) * steps_of + m * n)
-    traffic = 1e-6 * 2 * tiles * steps_of * (k["rows"] * k["cluster"] +
+    traffic = 1e-6 * 2 * whole * steps_of * (k["rows"] * k["cluster"] +
                                              k["columns"])
     straddled = traffic if steps_of % 64 else 0
     if tiles <= slots:
@@ -120,7 +128,7 @@ def expected(m, n, k):
         for by_columns in (False, True):
             along = x["columns"] if by_columns else x["rows"] * x["cluster"]
             across = (parts(m, x["rows"] * x["cluster"]) if by_columns
-                      else parts(n, x["columns"]))
+                      else parts(n, x["columns"])) * depths(x, k)[0]
             total, slots = (n if by_columns else m), slots_of(x)
             rounds = parts(total, along) * across // slots
             at = rounds * slots // across * along

@@ -253,6 +253,9 @@ static char *device_range(CUdeviceptr ptr, size_t bytes)
 #define CUDA_OPTIONAL CUDA_FUNCTION
 #include "runtime/cuda_functions.def"
 /* What printed C calls and the runtime does not. */
+CUDA_FUNCTION(MemsetD2D8Async, "cuMemsetD2D8Async",
+              (CUdeviceptr ptr, size_t pitch, unsigned char value, size_t width,
+               size_t height, CUstream stream))
 CUDA_FUNCTION(CtxGetCurrent, "cuCtxGetCurrent", (CUcontext * context))
 CUDA_FUNCTION(CtxGetDevice, "cuCtxGetDevice", (CUdevice * device))
 CUDA_FUNCTION(MemcpyHtoDAsync, "cuMemcpyHtoDAsync_v2",
@@ -583,6 +586,22 @@ CUresult stub_MemsetD8Async(CUdeviceptr ptr, unsigned char value, size_t count,
     if (!p)
         return CUDA_ERROR_INVALID_VALUE;
     memset(p, value, count);
+    return CUDA_SUCCESS;
+}
+
+CUresult stub_MemsetD2D8Async(CUdeviceptr ptr, size_t pitch,
+                              unsigned char value, size_t width, size_t height,
+                              CUstream stream)
+{
+    CHECK(record("cuMemsetD2D8Async value=%u pitch=%zu bytes=%zu rows=%zu "
+                 "stream=%s",
+                 value, pitch, width, height, stream ? "own" : "default"));
+    for (size_t i = 0; i < height; i++) {
+        char *p = device_range(ptr + i * pitch, width);
+        if (!p)
+            return CUDA_ERROR_INVALID_VALUE;
+        memset(p, value, width);
+    }
     return CUDA_SUCCESS;
 }
 

@@ -38,6 +38,15 @@ def layout_params(layout):
     return {"A_MN": int(layout[0] == "n"), "B_MN": int(layout[1] == "t")}
 
 
+def part_params(part, step=32):
+    """Of a tile whose tasks take `part` columns of K of f32 each and add up."""
+    return {"source": "gemm_tf32_parts.exo", "schedule": "sm90_parts.sched",
+            "LOOP": "p", "TASKS": "p", "STEPS": part // step,
+            "DEEP": f"{part} * p + {step} * k:"
+                    f"{part} * p + {step} * k + {step}",
+            "WRITE": "c_map[_] += _", "STORE": "Sm90_tma_reduce_add_2d"}
+
+
 def variants():
     """Name, source and parameters of each kernel that is stored."""
     t = table()
@@ -45,6 +54,8 @@ def variants():
         for tile in tiles:
             params = {**t["types"][name], **t["tiles"][tile]}
             params.update(layout_params(params.pop("layout", "tn")))
+            if "PART" in params:
+                params.update(part_params(params["PART"]))
             yield f"gemm_{name}_{tile}", params.pop("source"), params
 
 
