@@ -1,7 +1,7 @@
 """Kinds of mutants of the lowered text that leave the protocol alone: elements
 at another place, other values, maps, shapes. Rows as in async_kinds.py."""
 from edits import all_of, drop, replace, twice
-from kinds import Kind, from_one, from_two, number, ragged
+from kinds import Kind, from_one, from_two, never, number, ragged
 
 VALUE = "X-VALUE X-COVER"
 RACE = " D-RAW D-WAR D-WAW poison bounds"
@@ -46,7 +46,10 @@ KINDS = [
          VALUE + " D-WAW"),
     Kind("value", "another constant",
          replace(r"arith\.const", r"value = 0\.0", "value = 1.0"), VALUE,
-         ragged),
+         ragged, but=["attention"]),
+    Kind("value", "another constant, that the first step multiplies by 0",
+         replace(r"arith\.const", r"value = 0\.0", "value = 1.0"), "", never,
+         only=["attention"]),
     Kind("value", "another factor",
          replace(r"arith\.const", r"value = 2\.0", "value = 3.0"), VALUE),
     Kind("value", "element of another lane",
