@@ -267,13 +267,16 @@ def translate_all(args, names):
 
     def one(name):
         source = args.folder if args.special else HERE
-        subprocess.run([args.exo_translate,
-                        os.path.join(source, name + ".exo"), "--to=c", "-o",
-                        os.path.join(args.folder, name + ".c")],
-                       check=True, stderr=subprocess.DEVNULL)
+        done = subprocess.run(
+            [args.exo_translate, os.path.join(source, name + ".exo"),
+             "--to=c", "-o", os.path.join(args.folder, name + ".c")],
+            capture_output=True, text=True, check=False)
+        return "" if done.returncode == 0 else f"{name}: {done.stderr}"
 
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        list(pool.map(one, names))
+        errors = "".join(pool.map(one, names))
+    if errors:
+        sys.exit(errors)
 
 
 def merged(path, entries, device):
