@@ -303,9 +303,9 @@ bool build_warps_attrs(Build *b, Op *op, const AstExpr *call)
             continue;
         if (!build_const(b, a[i], &p))
             return false;
-        if (p.kind != (i == 2 ? PARAM_str : PARAM_int)) {
+        if (p.kind != (i == 2 ? PARAM_str : PARAM_int) || (i < 2 && p.i < 0)) {
             build_error(b, a[i]->loc, "device", "CudaWarps: %s expects %s",
-                        names[i], i == 2 ? "a string" : "an int");
+                        names[i], i == 2 ? "a string" : "an int from 0 on");
             return false;
         }
         op_set_param(b->m, op, names[i], &p);

@@ -7,6 +7,7 @@ enum {
     THREADS_A_CTA = 1024,
     CTAS_A_CLUSTER = 16,
     SHARED_MEMORY_LIMIT = 227 * 1024, /* bytes of dynamic memory a CTA */
+    KERNEL_PARAMETER_BYTES = 32764,   /* of all parameters, from PTX 8.1 on */
     NAMED_BARRIERS = 16, /* ids of barrier.cta; 0 is the whole CTA's */
     REGISTERS_A_MULTIPROCESSOR = 64 * 1024
 };

@@ -2,6 +2,8 @@
  * flattened to the parameters of its PTX entry, and the hash of that list. */
 #include "passes/abi.h"
 
+#include "ir/limits.h"
+
 #include <string.h>
 
 static bool is_grid_constant(const Type *t)
@@ -46,8 +48,8 @@ static bool push_grid_constant(Ctx *ctx, const Op *kernel, Arena *arena,
     int64_t count = constant_count(v);
     if (count < 0 || count * bytes > 3072) {
         diag_error(ctx, kernel->loc, "abi",
-                   "'async.kernel' parameter '%s' of CudaGridConstant must "
-                   "have constant extents and at most 3072 bytes",
+                   "'%s' of CudaGridConstant is a parameter of the kernel: it "
+                   "must have constant extents and at most 3072 bytes",
                    v->name ? v->name : "?");
         return false;
     }
@@ -84,6 +86,23 @@ static bool push_value(Ctx *ctx, const Op *kernel, Arena *arena, unsigned arg,
     }
 }
 
+/* Do the parameters have room, each at a multiple of its alignment? */
+static bool check_size(Ctx *ctx, const Op *kernel, const AbiParamVec *params)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < params->len; i++) {
+        const AbiParam *p = &params->data[i];
+        bytes = (bytes + p->align - 1) / p->align * p->align + p->bytes;
+    }
+    if (bytes <= KERNEL_PARAMETER_BYTES)
+        return true;
+    diag_error(ctx, kernel->loc, "abi",
+               "the parameters of this kernel take %llu bytes, at most %d "
+               "there are",
+               (unsigned long long)bytes, KERNEL_PARAMETER_BYTES);
+    return false;
+}
+
 bool kernel_abi(Ctx *ctx, const Op *kernel, Arena *arena, AbiParamVec *out)
 {
     const Block *b = kernel->n_blocks ? kernel->blocks[0] : NULL;
@@ -112,7 +131,7 @@ bool kernel_abi(Ctx *ctx, const Op *kernel, Arena *arena, AbiParamVec *out)
         else
             push(arena, out, ABI_control, i, TY_none, 4, 4);
     }
-    return ok;
+    return ok && check_size(ctx, kernel, out);
 }
 
 static uint64_t hash_string(uint64_t h, const char *s)

@@ -151,12 +151,41 @@ static void see_await(Uses *u, const Op *op)
         b->await = op;
 }
 
+/* An element that the barrier does not have, for certain. Where that depends on
+ * sizes, sync-check says it at some. */
+static void check_bounds(ParCheck *c, Op *op, const Access *a)
+{
+    Facts *f = prove_facts_at(c->m->arena, c->m, op);
+    const Affine *one = affine_const(c->m->exprs, 1);
+    for (unsigned i = 0; i < a->rank; i++) {
+        const AccessDim *d = &a->dims[i];
+        Proof p = prove_within(prover_layer1(c->m->arena), f, d->lo,
+                               d->kind == DIM_point ? one : d->len,
+                               a->base->shape[i]);
+        if (p.answer != PROVE_no)
+            continue;
+        Diag *e = pc_error(c, op, "bounds",
+                           "%s is out of bounds: idx[%u] must be within 0 and "
+                           "%s",
+                           par_text_access(c->m, a), i,
+                           par_text_affine(c->m, a->base->shape[i]));
+        const char *witness = par_text_proof(c->m, &p);
+        if (*witness)
+            diag_witness(c->ctx, e, "%s", witness);
+    }
+}
+
 static bool see_op(Op *op, void *user)
 {
+    Uses *u = user;
     if (op->code == OP_par_arrive)
-        see_arrive(user, op);
+        see_arrive(u, op);
     else if (op->code == OP_par_await)
-        see_await(user, op);
+        see_await(u, op);
+    for (unsigned i = 0; i < op->n_operands; i++)
+        if (op->operands[i].kind == OPND_access &&
+            op->operands[i].u.access->base->type->kind == TK_barrier)
+            check_bounds(u->c, op, op->operands[i].u.access);
     return true;
 }
 

@@ -1,14 +1,14 @@
-/* How an asynchronous engine finds a tile in shared memory: a tensor copy
- * reads and writes one dense run of bytes (PTX ISA, "Tensor copy",
- * 128-byte aligned), a wgmma descriptor has rows of the swizzle's span and
- * columns side by side, from a multiple of 16 bytes (PTX ISA, "Matrix
- * descriptor"). */
+/* Where instructions find their operands. A tensor copy reads and writes one
+ * dense run of bytes (PTX ISA, "Tensor copy", 128-byte aligned); a wgmma
+ * descriptor has rows of the swizzle's span and columns side by side, from a
+ * multiple of 16 bytes (PTX ISA, "Matrix descriptor"); what a thread moves at
+ * once begins at a multiple of its bytes, in shared and global memory. */
 #include "verify/check_par_internal.h"
 
 #include <string.h>
 
-/* A shared-memory argument on its allocation. Strides are in elements of the
- * CTA's shard. */
+/* An argument in shared memory on its allocation, strides in elements of the
+ * CTA's shard; or one in a dense global tensor. */
 typedef struct Tile {
     const Op *op;
     const Instr *instr;
@@ -28,6 +28,8 @@ static bool shard_strides(ParCheck *c, Tile *t)
     for (unsigned i = v->type->rank; i-- > t->first;) {
         int64_t n = v->ring_depth;
         t->stride[i] = run;
+        if (i == t->first)
+            break;
         if (((int)i != v->ring_dim && !affine_is_const(v->shape[i], &n)) ||
             n < 1 || n > INT32_MAX || run > INT32_MAX)
             return false; /* reported with the allocation */
@@ -130,16 +132,30 @@ static void check_rows(ParCheck *c, const Tile *t)
 
 /* ---- the walk ----------------------------------------------------------- */
 
-static void check_tile(ParCheck *c, Tile *t)
+/* Is it known where the argument's elements lie? */
+static bool find_tile(ParCheck *c, Tile *t)
 {
-    const ParAlloc *a = par_alloc(c->pi, t->access->base);
+    const Value *v = t->access->base;
+    const ParAlloc *a = par_alloc(c->pi, v);
     t->mem = pc_mem(c, t->access->base);
-    t->bytes = scalar_type_bytes(t->access->base->type->elem);
-    if (!a || !a->first_use || !t->mem || t->mem->family != MEMF_shared ||
-        !t->bytes || !t->access->rank)
+    t->bytes = scalar_type_bytes(v->type->elem);
+    if (!t->mem || !t->bytes || !t->access->rank)
+        return false;
+    if (t->mem->family == MEMF_shared
+            ? !a || !a->first_use
+            : t->mem->family != MEMF_global || v->type->kind != TK_tensor)
+        return false;
+    t->first = a ? a->n_dist : 0;
+    return shard_strides(c, t);
+}
+
+static void check_tile(ParCheck *c, Tile *t, int64_t piece)
+{
+    if (!find_tile(c, t))
         return;
-    t->first = a->n_dist;
-    if (!shard_strides(c, t))
+    if (piece)
+        check_alignment(c, t, piece);
+    if (t->mem->family != MEMF_shared)
         return;
     if (!strncmp(t->instr->timeline, "tma_", 4))
         check_dense(c, t);
@@ -156,7 +172,7 @@ static bool check_op(Op *op, void *user)
             continue;
         Tile t = { .op = op, .instr = in, .param = &in->params[i] };
         t.access = access_compose(c->m, op->operands[i].u.access);
-        check_tile(c, &t);
+        check_tile(c, &t, instr_piece(c->m->lib, in, i));
     }
     return true;
 }

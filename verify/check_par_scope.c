@@ -57,6 +57,26 @@ static void refuse_access(ParCheck *c, const Op *op, const Place *p, Value *v,
                        "instruction of the stream");
 }
 
+/* Shared memory and registers exist from their allocation in a task on. */
+static bool is_allocated(Value *v)
+{
+    const Op *def = value_root(v)->def;
+    return def && pc_on_device(def);
+}
+
+static void refuse_outside(ParCheck *c, const Op *op, Value *v)
+{
+    const char *name = par_text_value(value_root(v));
+    Diag *d = pc_error(c, op, "permission",
+                       "%s: %s lives in a task of a device function; a "
+                       "parameter in it has no place",
+                       name, par_text_mem(c->m, value_root(v)->type->mem));
+    diag_fix(c->ctx, d,
+             "allocate %s in the task, or inline the procedure where that "
+             "is done",
+             name);
+}
+
 static void check_access(ParCheck *c, const Op *op, const Place *p,
                          const Access *a, unsigned flags)
 {
@@ -64,6 +84,10 @@ static void check_access(ParCheck *c, const Op *op, const Place *p,
     if (!mem || (flags & ACC_SYNC))
         return;
     unsigned may = permission(mem->family, p);
+    if (p->cuda && may == PERM_all && !is_allocated(a->base)) {
+        refuse_outside(c, op, a->base);
+        return;
+    }
     if ((flags & (ACC_WRITE | ACC_REDUCE)) && !(may & PERM_w))
         refuse_access(c, op, p, a->base,
                       may & PERM_r ? "mutable access" : "any access");
@@ -259,11 +283,68 @@ static void refuse_on_host(ParCheck *c, const Op *op, const char *what)
     diag_fix(c->ctx, d, "put it in a CudaDeviceFunction");
 }
 
+/* ---- configuration state ------------------------------------------------ */
+
+/* A configuration field that the expression reads, or NULL. */
+static const char *config_of(const Affine *e)
+{
+    const char *found = NULL;
+    for (uint32_t i = 0; e && i < e->n_terms && !found; i++) {
+        const Atom *a = e->terms[i].atom;
+        bool read = a->kind == ATOM_opaque && a->opaque == OPAQUE_config;
+        found = read ? a->name : config_of(a->arg);
+        found = found ? found : config_of(a->lhs);
+        found = found ? found : config_of(a->rhs);
+    }
+    return found;
+}
+
+static const char *config_of_cond(const Cond *k)
+{
+    const char *found = k ? config_of(k->expr) : NULL;
+    found = k && !found ? config_of_cond(k->lhs) : found;
+    return k && !found ? config_of_cond(k->rhs) : found;
+}
+
+static const char *config_of_operand(const Operand *o)
+{
+    if (o->kind == OPND_index)
+        return config_of(o->u.index);
+    if (o->kind == OPND_cond)
+        return config_of_cond(o->u.cond);
+    const char *found = NULL;
+    const Access *a = o->kind == OPND_access ? o->u.access : NULL;
+    for (unsigned i = 0; a && i < a->rank && !found; i++) {
+        found = config_of(a->dims[i].lo);
+        found = found ? found : config_of(a->dims[i].len);
+    }
+    return found;
+}
+
+/* It is state of the host, which no kernel sees. */
+static void check_config(ParCheck *c, const Op *op)
+{
+    const char *field = op->code == OP_cfg_read || op->code == OP_cfg_write
+                            ? op_attr_str(op, "field", "_")
+                            : NULL;
+    for (unsigned i = 0; i < op->n_operands && !field; i++)
+        field = config_of_operand(&op->operands[i]);
+    if (!field)
+        return;
+    Diag *d = pc_error(c, op, "scope",
+                       "the configuration field %s is not allowed in a scope "
+                       "using cuda_in_order",
+                       field);
+    diag_fix(c->ctx, d, "give the value to the procedure as a parameter");
+}
+
 static bool check_op(Op *op, void *user)
 {
     ParCheck *c = user;
     Place p = { .cuda = pc_on_device(op) };
     p.timeline = p.cuda ? "cuda_in_order_instr" : "cpu_in_order_instr";
+    if (p.cuda)
+        check_config(c, op);
     switch (op->code) {
     case OP_mem_load:
     case OP_mem_store:

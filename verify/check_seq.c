@@ -12,31 +12,6 @@ Diag *sc_error(SeqCheck *c, const Op *at, const char *code, const char *fmt,
     return diag_error(c->ctx, at->loc, code, "%s", text);
 }
 
-static const char *var_name(const ExprNames *n, VarId v)
-{
-    const Module *m = n->user;
-    const char *name = var_get(m->exprs, v)->name;
-    return name ? name : "_";
-}
-
-static const char *tensor_name(const ExprNames *n, const void *value)
-{
-    (void)n;
-    return par_text_value(value);
-}
-
-static const char *witness_text(SeqCheck *c, const Proof *p)
-{
-    ExprNames names = {
-        .var = var_name, .tensor = tensor_name, .user = c->m, .exo = true
-    };
-    StrBuf b = { 0 };
-    proof_witness(&b, c->m->exprs, p, &names);
-    const char *text = arena_strdup(ctx_arena(c->ctx), strbuf_text(&b));
-    strbuf_free(&b);
-    return text;
-}
-
 void sc_answer(SeqCheck *c, const Op *at, const Proof *p, const char *code,
                const char *text)
 {
@@ -44,7 +19,8 @@ void sc_answer(SeqCheck *c, const Op *at, const Proof *p, const char *code,
         return;
     if (p->answer == PROVE_no) {
         Diag *d = sc_error(c, at, code, "%s", text);
-        const char *witness = witness_text(c, p);
+        const char *witness =
+            arena_strdup(ctx_arena(c->ctx), par_text_proof(c->m, p));
         if (*witness)
             diag_witness(c->ctx, d, "%s", witness);
         if (!c->witness)

@@ -52,6 +52,14 @@ const char *par_text_cond(Module *m, const Cond *c)
     return keep(m, &b);
 }
 
+const char *par_text_proof(Module *m, const Proof *p)
+{
+    StrBuf b = { 0 };
+    ExprNames names = names_of(m);
+    proof_witness(&b, m->exprs, p, &names);
+    return keep(m, &b);
+}
+
 const char *par_text_value(const Value *v)
 {
     return v && v->name ? v->name : "_";

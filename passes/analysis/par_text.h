@@ -4,9 +4,12 @@
 #define EXO_PASSES_ANALYSIS_PAR_TEXT_H
 
 #include "ir/ir.h"
+#include "passes/prove.h"
 
 const char *par_text_affine(Module *m, const Affine *e);
 const char *par_text_cond(Module *m, const Cond *c);
+/* `N = 5, k = 2`: the values that show a proof's answer. */
+const char *par_text_proof(Module *m, const Proof *p);
 const char *par_text_access(Module *m, const Access *a);
 /* `[3, M / 4]`: the extents from the first-th on. */
 const char *par_text_shape(Module *m, const Value *v, unsigned first);

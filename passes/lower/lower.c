@@ -8,6 +8,8 @@
  * Requires a module that par_analyze accepts. */
 #include "passes/lower/lower.h"
 
+#include "passes/abi.h"
+
 #include <string.h>
 
 Diag *lower_error(Lower *L, Loc loc, const char *code, const char *fmt, ...)
@@ -448,6 +450,16 @@ static void lower_role(Lower *L, const ParRole *role)
     L->out = outer;
 }
 
+/* The parameters have a place in the kernel's calling convention. */
+static void check_abi(Lower *L)
+{
+    AbiParamVec params = { 0 };
+    if (L->failed || kernel_abi(L->ctx, L->kernel, L->scratch, &params))
+        return;
+    L->failed = true;
+    L->fault.code = "abi";
+}
+
 static const char *kernel_name(Lower *L, const Op *proc, unsigned k)
 {
     const char *name = op_attr_str(proc, "name", "proc");
@@ -493,6 +505,7 @@ static bool lower_device(Lower *L, Op *proc, Op *device, unsigned k)
     op_set_int(L->m, L->kernel, "clusterDim", L->dev->cluster_dim);
     op_set_int(L->m, L->kernel, "blocks_per_sm", L->dev->blocks_per_sm);
     kernel_params(L);
+    check_abi(L);
     ring_collect(L);
     if (L->failed || !sync_prepare(L) || !smem_layout(L))
         return false;
