@@ -64,7 +64,7 @@ class Array:
         self.shape = tuple(t.shape[i] for i in range(t.ndim))
         self.strides = (tuple(t.strides[i] for i in range(t.ndim))
                         if t.strides else self._dense())
-        self.address = t.data + t.byte_offset
+        self.address = (t.data or 0) + t.byte_offset
         self.type = _TYPES.get((t.code, t.bits))
 
     def _dense(self):

@@ -7,6 +7,7 @@ Needs exo-translate with LLVM, jansson and ptxas, and a C compiler; runs without
 a GPU, since choosing needs none.
 """
 import copy
+import ctypes
 import importlib.util
 import json
 import math
@@ -242,6 +243,64 @@ def check_special(run, binding, folder):
         except RuntimeError as e:
             got = str(e)
         run.note(answer in got, f"exo_gemm_ex_by {kernel} said '{got}'")
+    if library:
+        check_arrays(run, binding, library)
+
+
+class Fake:
+    """An array for DLPack, at address 0: its calls end in 'A is NULL'."""
+
+    def __init__(self, binding, shape, strides, kind=(4, 16), device=2):
+        numbers = ctypes.c_int64 * len(shape)
+        self.kept = numbers(*shape), numbers(*strides)
+        self.tensor = binding._DLTensor(
+            data=None, device_type=device, ndim=len(shape), code=kind[0],
+            bits=kind[1], lanes=1,
+            shape=ctypes.cast(self.kept[0], ctypes.POINTER(ctypes.c_int64)),
+            strides=ctypes.cast(self.kept[1], ctypes.POINTER(ctypes.c_int64)))
+
+    def __dlpack__(self):
+        new = ctypes.pythonapi.PyCapsule_New
+        new.restype = ctypes.py_object
+        new.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+        return new(ctypes.addressof(self.tensor), b"dltensor", None)
+
+
+def check_arrays(run, binding, library):
+    """What ExoGemm.gemm makes of arrays."""
+    def fake(*args, **how):
+        return Fake(binding, *args, **how)
+
+    rows = fake((64, 64), (64, 1))
+    columns = fake((64, 64), (1, 64))
+    batch = fake((2, 64, 64), (4096, 64, 1))
+    wide = fake((64, 64), (64, 1), kind=(2, 32))
+    vector = fake((64, ), (1, ), kind=(2, 32))
+    for a, b, c, how, answer in (
+            (rows, rows, rows, {}, "gemm_bf16_64x64: A is NULL"),
+            (rows, rows, rows, {"alpha": 2.0}, "gemm_bf16_alpha_64x64: A is"),
+            (columns, columns, rows, {"beta": 1.0},
+             "gemm_bf16_nt_beta_64x64: A is NULL"),
+            (batch, batch, batch, {}, "gemm_bf16_batch_alpha_64x64: A is"),
+            (rows, rows, rows, {"beta": 1.0}, "no kernel has type bf16"),
+            (rows, rows, wide, {"bias": vector, "activation": "gelu"},
+             "no kernel has type bf16, layout tn, output f32, epilogue "
+             "alpha_gelu"),
+            (rows, rows, columns, {}, "elements of c's rows must be adjacent"),
+            (rows, rows, batch, {}, "shapes do not fit"),
+            (rows, rows, rows, {"bias": vector}, "the bias must be"),
+            (rows, rows, rows, {"activation": "tanh"}, "no activation tanh"),
+            (rows, wide, rows, {}, "a is of type bf16, b of tf32"),
+            (fake((64, 64), (128, 2)), rows, rows, {}, "a's rows must be adj"),
+            (fake((64, 64), (64, 1), device=1), rows, rows, {},
+             "on a CUDA device"),
+            (vector, rows, rows, {}, "expected 2 or 3 dimensions, found 1")):
+        try:
+            library.gemm(a, b, c, **how)
+            got = "it ran"
+        except (ValueError, RuntimeError) as e:
+            got = str(e)
+        run.note(answer in got, f"gemm {how}: '{got}', expected '{answer}'")
 
 
 def check_refusals(run):
