@@ -17,7 +17,7 @@ BIN = os.environ["EXO_BIN"]
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.abspath(__file__))))
 GEMM = os.path.join(ROOT, "kernels", "gemm")
-SAMPLE = ("_128x256", "_64x64", "_64x32")
+SAMPLE = ("_128x256", "_64x64", "_64x32", "_64x64_s8", "_64x64_p1024")
 # A ragged edge of each extent; K shorter than the ring, and longer.
 SIZES = ("M=136,N=48,K=16", "M=72,N=272,K=1040")
 
