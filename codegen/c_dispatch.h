@@ -1,9 +1,9 @@
 /* Functions that choose among the GEMMs of a C library by what is asked for and
  * by shape.
  *
- * A table, as kernels/gemm/tune.py writes it, says what each kernel computes and
- * what it costs on a device. From it this prints declarations and definitions
- * that c_print_library puts behind the kernels' own functions:
+ * A table, as kernels/gemm/tune.py writes it, says what each kernel computes
+ * and what it costs on a device. From it this prints declarations and
+ * definitions that c_print_library puts behind the kernels' own functions:
  *
  *     int exo_gemm(exo_gemm_type type, int64_t m, int64_t n, int64_t k,
  *                  const void *a, int64_t lda, const void *b, int64_t ldb,
@@ -14,20 +14,20 @@
  * apart; the second f(alpha * A B^T + beta * C + bias), of operands in either
  * layout, for one product or a batch. What is asked for picks the entry of the
  * table: exactly its type, layout, output, beta, bias and activation; an entry
- * with alpha serves alpha 1 where there is none without, and a batch goes product
- * by product where no entry takes batches. What no entry serves is refused with
- * a message that says what there is. Within the entry a shape that was timed
- * takes the kernel that was fastest; for others the costs decide, between one
- * kernel for all of C and two, where a second one takes the rows or columns that
- * would leave most of a wave of tiles idle. */
+ * with alpha serves alpha 1 where there is none without, and a batch goes
+ * product by product where no entry takes batches. What no entry serves is
+ * refused with a message that says what there is. Within the entry a shape that
+ * was timed takes the kernel that was fastest; for others the costs decide,
+ * between one kernel for all of C and two, where a second one takes the rows or
+ * columns that would leave most of a wave of tiles idle. */
 #ifndef EXO_CODEGEN_C_DISPATCH_H
 #define EXO_CODEGEN_C_DISPATCH_H
 
 #include "ir/support.h"
 
-/* What a parameter of a kernel's procedure is. Tensors are windows of rank 2, or
- * 3 in a batch, the first dimension being the product; the bias is a dense vector
- * of C's element type. */
+/* What a parameter of a kernel's procedure is. Tensors are windows of rank 2,
+ * or 3 in a batch, the first dimension being the product; the bias is a dense
+ * vector of C's element type. */
 typedef enum DispatchParam {
     DISPATCH_batch, /* L: size */
     DISPATCH_m,

@@ -1,5 +1,5 @@
-/* The fixed text of the functions that choose among GEMMs, in which @ stands for
- * the function's name. Used by c_dispatch.c alone. */
+/* The fixed text of the functions that choose among GEMMs, in which @ stands
+ * for the function's name. Used by c_dispatch.c alone. */
 #ifndef EXO_CODEGEN_C_DISPATCH_TEXT_H
 #define EXO_CODEGEN_C_DISPATCH_TEXT_H
 
