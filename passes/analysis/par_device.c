@@ -67,6 +67,17 @@ static bool check_limits(ParInfo *pi, Op *op, const ParDevice *d)
     return true;
 }
 
+static bool read_choice(ParInfo *pi, Op *op, const char *key, bool *out)
+{
+    const Param *p = op_attr_param(op, key);
+    *out = p && p->i != 0;
+    if (!op_attr(op, key) || (p && p->kind == PARAM_bool))
+        return true;
+    par_error(pi, op, "device", "%s must be True or False, found %s", key,
+              par_text_param(pi->m, p));
+    return false;
+}
+
 /* ---- warp_config -------------------------------------------------------- */
 
 static bool is_name(const char *s)
@@ -439,10 +450,11 @@ ParDevice *par_device_read(ParInfo *pi, Op *op)
     if (!read_dims(pi, op, d) || !check_limits(pi, op, d))
         return NULL;
     d->blocks_per_sm = op_attr_int(op, "blocks_per_sm", 1);
-    d->no_shutdown_sync =
-        op_attr_int(op, "unsafe_no_shutdown_cluster_sync", 0) != 0;
-    d->dependent_launch =
-        op_attr_int(op, "programmatic_dependent_launch", 0) != 0;
+    if (!read_choice(pi, op, "unsafe_no_shutdown_cluster_sync",
+                     &d->no_shutdown_sync) ||
+        !read_choice(pi, op, "programmatic_dependent_launch",
+                     &d->dependent_launch))
+        return NULL;
     if (!check_setmaxnreg(pi, op, d) || !read_tasks(pi, op, d))
         return NULL;
     make_coordinates(pi, d);
