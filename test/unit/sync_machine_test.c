@@ -2,6 +2,8 @@
  * fault at the same statement and element, or none, on programs made at random
  * and on the kernels at small sizes. EXO_LONG: ten thousand programs. */
 #include "sync_compare.h"
+
+#include <criterion/parameterized.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -359,28 +361,42 @@ Test(sync_machine, agrees_on_small_kernels)
     agrees_on(EXAMPLE("scale_pipelined"), (int64_t[]){ 4, 4 });
 }
 
-Test(sync_machine, agrees_on_gemms)
+typedef struct GemmCase {
+    char path[256];
+    int64_t values[3];
+    bool is_long; /* by EXO_LONG alone */
+} GemmCase;
+
+/* Each in a process of its own: the plain machine needs up to a GiB. */
+ParameterizedTestParameters(sync_machine, agrees_on_gemms)
 {
-    agrees_on(EXAMPLE("gemm_bf16_one_cta"), (int64_t[]){ 128, 256, 128 });
-    if (!getenv("EXO_LONG"))
-        return;
-    agrees_on(EXAMPLE("gemm_bf16_cluster"), (int64_t[]){ 256, 256, 256 });
-    agrees_on(KERNEL("gemm_simt_f32"), (int64_t[]){ 128, 128, 16 });
-    agrees_on(KERNEL("gemv_f32"), (int64_t[]){ 33, 40 });
-    agrees_on(KERNEL("gemm_sm80_bf16"), (int64_t[]){ 128, 128, 8 });
-    agrees_on(KERNEL("gemm_sm80_f16"), (int64_t[]){ 136, 128, 8 });
-    agrees_on(KERNEL("gemm_sm80_tf32"), (int64_t[]){ 128, 128, 8 });
-    agrees_on(KERNEL("gemm_sm80_bf16_mbarrier"), (int64_t[]){ 128, 128, 8 });
-    agrees_on(KERNEL("gemm_sm80_f16_mbarrier"), (int64_t[]){ 128, 136, 8 });
-    agrees_on(KERNEL("gemm_sm80_tf32_mbarrier"), (int64_t[]){ 128, 128, 8 });
-    agrees_on(KERNEL("gemm_sm90_bf16"), (int64_t[]){ 256, 256, 320 });
-    agrees_on(KERNEL("gemm_sm90_f16"), (int64_t[]){ 256, 256, 136 });
-    agrees_on(KERNEL("gemm_sm90_tf32"), (int64_t[]){ 256, 256, 72 });
-    agrees_on(KERNEL("gemm_sm90_tf32_splitk"), (int64_t[]){ 256, 256, 64 });
-    agrees_on(KERNEL("gemm_sm90_bf16_1x1"), (int64_t[]){ 128, 256, 200 });
-    agrees_on(KERNEL("gemm_sm90_bf16_1x2"), (int64_t[]){ 128, 512, 136 });
-    agrees_on(KERNEL("gemm_sm90_bf16_2x2"), (int64_t[]){ 256, 512, 72 });
-    agrees_on(KERNEL("gemm_sm90_bf16_pingpong"), (int64_t[]){ 256, 128, 200 });
+    static GemmCase cases[] = {
+        { EXAMPLE("gemm_bf16_one_cta"), { 128, 256, 128 }, false },
+        { EXAMPLE("gemm_bf16_cluster"), { 256, 256, 256 }, true },
+        { KERNEL("gemm_simt_f32"), { 128, 128, 16 }, true },
+        { KERNEL("gemv_f32"), { 33, 40 }, true },
+        { KERNEL("gemm_sm80_bf16"), { 128, 128, 8 }, true },
+        { KERNEL("gemm_sm80_f16"), { 136, 128, 8 }, true },
+        { KERNEL("gemm_sm80_tf32"), { 128, 128, 8 }, true },
+        { KERNEL("gemm_sm80_bf16_mbarrier"), { 128, 128, 8 }, true },
+        { KERNEL("gemm_sm80_f16_mbarrier"), { 128, 136, 8 }, true },
+        { KERNEL("gemm_sm80_tf32_mbarrier"), { 128, 128, 8 }, true },
+        { KERNEL("gemm_sm90_bf16"), { 256, 256, 320 }, true },
+        { KERNEL("gemm_sm90_f16"), { 256, 256, 136 }, true },
+        { KERNEL("gemm_sm90_tf32"), { 256, 256, 72 }, true },
+        { KERNEL("gemm_sm90_tf32_splitk"), { 256, 256, 64 }, true },
+        { KERNEL("gemm_sm90_bf16_1x1"), { 128, 256, 200 }, true },
+        { KERNEL("gemm_sm90_bf16_1x2"), { 128, 512, 136 }, true },
+        { KERNEL("gemm_sm90_bf16_2x2"), { 256, 512, 72 }, true },
+        { KERNEL("gemm_sm90_bf16_pingpong"), { 256, 128, 200 }, true },
+    };
+    return cr_make_param_array(GemmCase, cases, sizeof cases / sizeof *cases);
+}
+
+ParameterizedTest(GemmCase *c, sync_machine, agrees_on_gemms)
+{
+    if (!c->is_long || getenv("EXO_LONG"))
+        agrees_on(c->path, c->values);
 }
 
 Test(sync_machine, agrees_on_steady_loops)
