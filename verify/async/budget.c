@@ -38,6 +38,9 @@ typedef struct Budget {
     int64_t threads[NAMED_MAX]; /* of a named barrier; 0: not used */
     Stretch stretches[MAX_OBJECTS];
     unsigned n_stretches;
+    bool reads_peers;                    /* shared memory of other CTAs */
+    const Value *signalled[MAX_OBJECTS]; /* mbarriers, by other CTAs' threads */
+    unsigned n_signalled;
 } Budget;
 
 static Diag *fault(Budget *b, const Op *op, const char *code, const char *fmt,
@@ -294,6 +297,50 @@ static void check_targets(Budget *b, const Op *op)
     }
 }
 
+/* ---- scopes -------------------------------------------------------------- */
+
+static bool leads_out(const Op *op)
+{
+    const Param *list = op_attr_param(op, "cta_xor");
+    for (unsigned i = 0; list && list->kind == PARAM_tuple && i < list->n; i++)
+        if (list->items[i].i != 0)
+            return true;
+    return list && list->kind != PARAM_tuple && list->i != 0;
+}
+
+static bool is_signalled(const Budget *b, const Value *barrier)
+{
+    for (unsigned i = 0; i < b->n_signalled; i++)
+        if (b->signalled[i] == barrier)
+            return true;
+    return false;
+}
+
+static bool note_peers(Op *op, void *user)
+{
+    Budget *b = user;
+    b->reads_peers |= op->code == OP_async_cluster_load;
+    if (op->code != OP_async_mbarrier_arrive || !leads_out(op))
+        return true;
+    const Value *barrier = value_root(op->operands[0].u.access->base);
+    if (!is_signalled(b, barrier) && b->n_signalled < MAX_OBJECTS)
+        b->signalled[b->n_signalled++] = barrier;
+    return true;
+}
+
+/* What a CTA's threads wrote to its shared memory is read by others: barriers
+ * between CTAs must show it to the cluster (PTX ISA, memory consistency model:
+ * release and acquire order within their scope). */
+static void check_scope(Budget *b, const Op *op)
+{
+    if (b->reads_peers &&
+        is_signalled(b, value_root(op->operands[0].u.access->base)) &&
+        strcmp(op_attr_str(op, "scope", "cta"), "cluster") != 0)
+        fault(b, op, "CL-SCOPE",
+              "the kernel reads shared memory of other CTAs, and this barrier "
+              "between CTAs has the scope of one: expected scope = 'cluster'");
+}
+
 /* ---- wgmma shapes -------------------------------------------------------- */
 
 /* Intervals of more than one element. */
@@ -396,6 +443,10 @@ static void visit(Budget *b, const Op *op, const Here *h)
     case OP_async_mbarrier_alloc:
         check_mbarriers(b, op);
         return;
+    case OP_async_mbarrier_arrive:
+    case OP_async_mbarrier_wait:
+        check_scope(b, op);
+        return;
     case OP_async_setmaxnreg:
         check_setmaxnreg(b, op, h);
         return;
@@ -485,6 +536,7 @@ static bool check_kernel(Ctx *ctx, Module *m, const Op *kernel)
     if (!check_attrs(&b))
         return false;
     b.each = launched_registers(&b);
+    op_walk((Op *)kernel, note_peers, &b);
     walk(&b, body, (Here){ .hi = b.n_warps });
     check_overlaps(&b);
     check_pool(&b);
