@@ -9,7 +9,8 @@ import value_kinds
 from edits import (all_of, drop, move, mutant, replace, twice,
                    unchanged)
 from kinds import (Kind, from_one, late, late_from_two,
-                   late_off_period, never, number, off_period, past_depth)
+                   late_off_period, never, number, off_period, past_depth,
+                   ragged)
 
 
 def inside(pattern, head):
@@ -307,6 +308,16 @@ KINDS = [
          number(r"setmaxnreg", "count", lambda n: n + 4), "R-POOL"),
     Kind("", "accumulator not there at the first step",
          replace(r"mma_async", r"%k >= 1", "true"), "W-REG D-RAW"),
+    Kind("", "an address is not checked", drop(r"host\.align_check"), "H-CHECK"),
+    Kind("", "a size is not checked", drop(r"host\.check %\w+ >= 1"), "H-CHECK"),
+    Kind("", "an address is asked too much of",
+         number(r"host\.align_check", "bytes", lambda n: 2 * n), "H-CHECK"),
+    Kind("", "no meeting where K is ragged",
+         replace(r"ctl\.if .* or %K \+ \d+ <= ", r" or %K \+ \d+ <= [^o]* o",
+                 " o"), "D-RAW", ragged),
+    Kind("", "nothing from step 40 on",
+         replace(r"ctl\.if %k >= 1 origin", "%k >= 1", "%k >= 1 and %k < 40"),
+         ANY, ragged),
 ]
 
 
@@ -315,7 +326,8 @@ class Level:
 
     ending = "eir"
     kinds = KINDS + value_kinds.KINDS
-    static = {"C-CONV", "R-POOL", "CL-MASK", "M-BASE", "wellformed", "syntax"}
+    static = {"C-CONV", "R-POOL", "CL-MASK", "M-BASE", "H-CHECK", "wellformed",
+              "syntax"}
 
     def __init__(self, tools):
         self.tools = tools

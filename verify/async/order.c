@@ -647,6 +647,26 @@ static void bar_init(Order *o, const MachineEvent *e)
     b->fence_epoch = 0;
 }
 
+/* cp.async.mbarrier.arrive tells of the thread's cp.async and of what it had
+ * waited for. It releases nothing that the thread did itself. */
+static void cp_arrive(const Order *o, OrderCluster *c, OrderBar *b, uint32_t at,
+                      const OrderEffect *x)
+{
+    Clock *acc = &b->acc;
+    uint32_t known = acc->known[at], shared = acc->shared[at];
+    uint32_t global = acc->global[at];
+    clock_join(acc, &x->before->clock, c->n_agents);
+    acc->known[at] = known;
+    acc->shared[at] = shared;
+    acc->global[at] = global;
+    if (c->cp[at].agent) {
+        uint32_t *cp = &acc->known[c->cp[at].agent];
+        *cp = *cp > x->seq ? *cp : x->seq;
+    }
+    b->open[0] = true;
+    VEC_PUSH(o->arena, &b->arrivals[0], ((Arrival){ at, x->own_epoch }));
+}
+
 static void bar_arrive(Order *o, const MachineEvent *e)
 {
     OrderCluster *c = order_cluster(o, &e->agent);
@@ -654,13 +674,7 @@ static void bar_arrive(Order *o, const MachineEvent *e)
     unsigned lane = (unsigned)__builtin_ctz(e->agent.lanes | 1u << 31);
     uint32_t at = order_lane(o, &e->agent, lane);
     if (e->effect) {
-        const OrderEffect *x = order_effect(o, e->effect);
-        clock_join(&b->acc, &x->before->clock, c->n_agents);
-        if (c->cp[at].agent) {
-            uint32_t *known = &b->acc.known[c->cp[at].agent];
-            *known = *known > x->seq ? *known : x->seq;
-        }
-        b->open[0] = true;
+        cp_arrive(o, c, b, at, order_effect(o, e->effect));
         return;
     }
     release(o, &e->agent, e->agent.lanes, &b->acc);

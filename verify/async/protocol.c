@@ -176,6 +176,17 @@ static void check_deliver(AsyncRun *r, const MachineEvent *e)
     }
 }
 
+/* Did the waiter arrive in this phase after its wait, by a cp.async arrival,
+ * which tells nobody of it? */
+static bool arrived_since(const OrderBar *b, const Arrival *waiter)
+{
+    for (size_t i = 0; i < b->arrivals[0].len; i++)
+        if (b->arrivals[0].data[i].lane == waiter->lane &&
+            b->arrivals[0].data[i].epoch > waiter->epoch)
+            return true;
+    return false;
+}
+
 static void check_phase(AsyncRun *r, const MachineEvent *e)
 {
     const OrderBar *b = order_bar(&r->order, &e->agent, e->cta, e->offset);
@@ -194,7 +205,8 @@ static void check_phase(AsyncRun *r, const MachineEvent *e)
                            (long long)e->phase, e->cta);
     for (size_t i = 0; i < b->waiters.len; i++) {
         uint32_t lane = b->waiters.data[i].lane;
-        if (b->acc.known[lane] < b->waiters.data[i].epoch)
+        if (b->acc.known[lane] < b->waiters.data[i].epoch &&
+            !arrived_since(b, &b->waiters.data[i]))
             protocol_fault(r, e, "B-LAP",
                            "phase %lld of an mbarrier of cta %u may end while "
                            "warp %u of cta %u still waits for phase %lld: its "
