@@ -3,7 +3,8 @@
 # and the lowered kernel on the machine model computes what the sequential
 # program computes, for sizes with ragged edges, K shorter than the ring, one
 # tile, several tasks a cluster, and many schedules. EXO_LONG=1: 20 schedules
-# each and more sizes.
+# each and more sizes, and 200 schedules at the least sizes that take each ring
+# through all its phases, one task and two.
 set -u
 bin=${EXO_BIN:-build/bin}
 tmp=$(mktemp -d) || exit 1
@@ -87,6 +88,41 @@ for clusters in 1 2; do
         done
     done
 done
-[ "${EXO_LONG:-}" = 1 ] && printf 'schedule seeds 1..%s\n' "$seeds"
+
+# 200 schedules: one trip, one more than the ring is deep, twice that and one,
+# the last with two tasks of one cluster.
+phases() {
+    kernel=$1 tile=$2 step=$3 depth=$4
+    for k in 8 $((step * depth + 8)) $((step * 2 * depth + 8)); do
+        n=8
+        [ "$k" -gt $((step * (depth + 1))) ] && n=$((tile + 8))
+        agrees "$kernel" "M=8,N=$n,K=$k" 1
+    done
+}
+
+if [ "${EXO_LONG:-}" = 1 ]; then
+    printf 'schedule seeds 1..%s, then 1..200\n' "$seeds"
+    seeds=200
+    agrees saxpy N=300 2
+    agrees transpose M=33,N=33 2
+    agrees gemv_f32 M=33,K=40 2
+    agrees attention_sm90_bf16 Z=1,S=384 1
+    phases gemm_simt_f32 128 16 1
+    for kernel in gemm_sm80_f16 gemm_sm80_bf16 gemm_sm80_f16_mbarrier \
+        gemm_sm80_bf16_mbarrier; do
+        phases $kernel 128 32 4
+    done
+    for kernel in gemm_sm80_tf32 gemm_sm80_tf32_mbarrier; do
+        phases $kernel 128 16 4
+    done
+    for kernel in gemm_sm90_bf16 gemm_sm90_f16 gemm_sm90_bf16_1x1; do
+        phases $kernel 256 64 4
+    done
+    phases gemm_sm90_bf16_1x2 512 64 4
+    phases gemm_sm90_bf16_2x2 512 64 4
+    phases gemm_sm90_bf16_pingpong 128 64 3
+    phases gemm_sm90_tf32 256 32 4
+    phases gemm_sm90_tf32_splitk 256 64 4
+fi
 printf '%s passed, %s failed, 0 skipped\n' "$passed" "$failed"
 [ "$failed" = 0 ]

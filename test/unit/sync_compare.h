@@ -63,7 +63,9 @@ static void compare_deadlock(const Loaded *l, SyncRun *run,
 
 enum {
     HOW_coarse = 1, /* cells stand for elements in the plain machine as well */
-    HOW_eager = 2   /* the fast one looks at every loop for its being steady */
+    HOW_eager = 2,  /* the fast one looks at every loop for its being steady */
+    HOW_every_step = 4, /* .. at none */
+    HOW_narrow = 8      /* .. leaves states behind whenever it can */
 };
 
 /* The first task on both machines. */
@@ -73,6 +75,8 @@ static void compare(const Loaded *l, const SizeSet *sizes, unsigned how,
     SyncRun *run = new_run(l, sizes);
     bool coarse = how & HOW_coarse;
     run->eager = how & HOW_eager;
+    run->every_step = how & HOW_every_step;
+    run->least_bytes = how & HOW_narrow;
     int64_t **grains = sync_grains(l->arena, run);
     SyncMachine *fast = sync_machine_new(l->arena, run, grains);
     Plain *plain = plain_machine(l->arena, run, coarse ? grains : NULL);

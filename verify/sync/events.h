@@ -173,6 +173,9 @@ struct SyncRun {
     struct SyncNodeSets *sets;     /* by node: threads of each tile */
     uint64_t n_events, max_events; /* the most that a run may make */
     uint64_t most_bytes;           /* that it may use; 0: any number */
+    /* Of states, from which on those that are no more are left behind; 0: as
+     * many as make it worth while. */
+    uint64_t least_bytes;
     bool eager; /* look for steady loops where little is to be gained, too */
     bool every_step; /* take no loop for steady */
     /* Why the run stopped other than by its sink: a value that is not known,

@@ -120,8 +120,8 @@ static size_t bytes_of_states(const Machine *m)
 
 bool room_make(Machine *m)
 {
-    size_t most = m->room_at > LEAST ? m->room_at : LEAST;
-    if (bytes_of_states(m) > most) {
+    size_t least = m->run->least_bytes ? m->run->least_bytes : LEAST;
+    if (bytes_of_states(m) > (m->room_at > least ? m->room_at : least)) {
         leave_behind(m);
         m->room_at = 2 * bytes_of_states(m);
     }
