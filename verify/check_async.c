@@ -558,8 +558,8 @@ static void run_all(AsyncCheck *c, const SizeSet *sizes, unsigned n,
 /* ---- all parts ----------------------------------------------------------- */
 
 static const char *const part_names[ASYNC_PARTS] = {
-    "check-async/protocol", "check-async/races",     "check-async/layout",
-    "check-async/budget",   "check-async/arguments", "check-async/instances",
+    "check-async/protocol",  "check-async/races",     "check-async/layout",
+    "check-async/budget",    "check-async/arguments", "check-async/instances",
     "check-async/refinement"
 };
 
@@ -581,8 +581,7 @@ void check_async(Ctx *ctx, Module *m, const Op *host, const SizeSet *sizes,
         c.turns = turns_new(arena, m, host, source.m, source.proc);
     out[ASYNC_budget] = check_async_budget(ctx, m, host);
     out[ASYNC_layout] = check_async_layout(ctx, m, host, prover);
-    out[ASYNC_arguments] =
-        check_async_arguments(ctx, m, host, source, prover);
+    out[ASYNC_arguments] = check_async_arguments(ctx, m, host, source, prover);
     if (out[ASYNC_budget].verdict == VERDICT_refuted)
         out[ASYNC_protocol] = out[ASYNC_races] = out[ASYNC_instances] =
             out[ASYNC_refinement] =
