@@ -206,6 +206,14 @@ static SemVal prim_exp2(Sem *s, ScalarType t, const SemVal *a)
     return unary(s, t, a, "exp2");
 }
 
+static SemVal prim_sigmoid(Sem *s, ScalarType t, const SemVal *a)
+{
+    CPrinter *p = s->user;
+    const char *x = text_of(a[0]);
+    return sem_text(
+        rounded(p, t, c_text(p, "1.0 / (1.0 + exp(-(double)%s))", x)));
+}
+
 static SemVal prim_log(Sem *s, ScalarType t, const SemVal *a)
 {
     return unary(s, t, a, "log");

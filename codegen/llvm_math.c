@@ -4,6 +4,8 @@
  *
  *   exp    x = t ln 2 + r, t integer; ex2.approx(r log2 e) 2^t    3 ulp
  *   exp2   x = t + r, t integer; ex2.approx(r) 2^t                3 ulp
+ *   sigmoid  rcp.approx(1 + exp(-x)), scaled down where the
+ *          sum is large                                          5 ulp
  *   log    x = m 2^k, m in [sqrt 1/2, sqrt 2);
  *          k ln 2 + 2 atanh((m - 1) / (m + 1)) by its series      1 ulp
  *   log2   the same, times log2 e                                 2 ulp
@@ -94,6 +96,23 @@ LLVMValueRef math_exp(Emit *e, LLVMValueRef x)
     r = LLVMBuildFMul(e->b, r, log2e, "");
     LLVMValueRef y = ex2_approx(e, r);
     return scale_by(e, y, t);
+}
+
+/* The reciprocal instruction takes a result below the normal range as 0; the
+ * sum is then scaled down, and the result after it. */
+LLVMValueRef math_sigmoid(Emit *e, LLVMValueRef x)
+{
+    LLVMValueRef one = f32_const(e, 1.0);
+    LLVMValueRef power = math_exp(e, LLVMBuildFNeg(e->b, x, ""));
+    LLVMValueRef sum = LLVMBuildFAdd(e->b, one, power, "");
+    LLVMValueRef large =
+        LLVMBuildFCmp(e->b, LLVMRealOGT, sum, f32_const(e, 0x1p100), "");
+    LLVMValueRef scale =
+        LLVMBuildSelect(e->b, large, f32_const(e, 0x1p-64), one, "");
+    LLVMValueRef scaled = LLVMBuildFMul(e->b, sum, scale, "");
+    LLVMValueRef y = emit_intrinsic(e, "llvm.nvvm.rcp.approx.ftz.f", 0, NULL, 1,
+                                    &scaled);
+    return LLVMBuildFMul(e->b, y, scale, "");
 }
 
 /* c[0] + z (c[1] + z (..)). */

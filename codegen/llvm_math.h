@@ -7,6 +7,7 @@
 
 LLVMValueRef math_exp(Emit *e, LLVMValueRef x);
 LLVMValueRef math_exp2(Emit *e, LLVMValueRef x);
+LLVMValueRef math_sigmoid(Emit *e, LLVMValueRef x);
 LLVMValueRef math_log(Emit *e, LLVMValueRef x);
 LLVMValueRef math_log2(Emit *e, LLVMValueRef x);
 LLVMValueRef math_sin(Emit *e, LLVMValueRef x);

@@ -220,6 +220,7 @@ THROUGH_F32(exp, math_exp)
 THROUGH_F32(exp2, math_exp2)
 THROUGH_F32(log, math_log)
 THROUGH_F32(log2, math_log2)
+THROUGH_F32(sigmoid, math_sigmoid)
 THROUGH_F32(tf32, truncate_tf32)
 
 static SemVal llvm_sqrt(Sem *s, ScalarType t, const SemVal *a)

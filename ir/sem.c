@@ -14,15 +14,6 @@ static SemVal sem_relu(Sem *s, ScalarType t, SemVal a)
     return P(choose, positive, a, zero);
 }
 
-static SemVal sem_sigmoid(Sem *s, ScalarType t, SemVal a)
-{
-    SemVal one = s->constant(s, t, 1.0);
-    SemVal minus = P(neg, a);
-    SemVal power = P(exp, minus);
-    SemVal sum = P(add, one, power);
-    return P(div, one, sum);
-}
-
 static SemVal sem_select(Sem *s, ScalarType t, SemVal x, SemVal bound,
                          SemVal then, SemVal otherwise)
 {
