@@ -101,7 +101,14 @@ def check_arrays(torch, binding):
         want += how["bias"].double() if "bias" in how else 0.0
         if "activation" in how:
             want = torch.nn.functional.gelu(want, approximate="tanh")
-        binding.gemm(a, b, c, stream=stream_of(torch), **how)
+        try:
+            binding.gemm(a, b, c, stream=stream_of(torch), **how)
+        except RuntimeError as e:
+            if "no kernel has type" not in str(e):
+                raise
+            print(f"ExoGemm.gemm {tuple(a.shape)} {list(how)} has no kernel "
+                  "here")
+            continue
         error = float((c.double() - want).norm() / want.norm())
         if not error <= 6e-3:
             wrong += 1
