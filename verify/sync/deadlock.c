@@ -87,10 +87,22 @@ static void add_wait(Deadlock *d, const SyncEvent *e, WaitKind kind)
     VEC_PUSH(d->arena, &d->waits, w);
 }
 
+/* The agents' lists come on top of what is recorded. */
+static bool has_room(Deadlock *d)
+{
+    uint64_t most = d->run->most_bytes;
+    if (sync_has_room(most, 2 * (uint64_t)arena_bytes(d->arena), 0))
+        return true;
+    d->run->failed = sync_no_room(d->run->arena, most);
+    return false;
+}
+
 static bool record_event(SyncSink *self, const SyncEvent *e)
 {
     Deadlock *d = (Deadlock *)self;
     const SyncTensor *tensors = d->run->program->tensors;
+    if (!has_room(d))
+        return false;
     switch (e->node->kind) {
     case SYNC_alloc:
         if (!e->is_free && tensors[e->node->tensor].space == SYNC_barrier &&
