@@ -59,13 +59,15 @@ static ToolStatus check_work(const Run *r, double work)
 
 /* ---- the reference ------------------------------------------------------- */
 
+/* tasks, unless NULL, receives how many device tasks there are, 0 where those of
+ * a later task loop may need what an earlier one wrote. */
 static ToolStatus run_interp(Run *r, ProcArg *args, const InterpOptions *o,
                              int64_t *tasks)
 {
     Interp *in = interp_new(r->m);
     bool ok = interp_run(in, r->proc, args, r->n, o);
     if (tasks)
-        *tasks = interp_task_count(in);
+        *tasks = interp_task_nests(in) == 1 ? interp_task_count(in) : 0;
     interp_free(in);
     return ok ? TOOL_done : TOOL_wrong;
 }

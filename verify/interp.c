@@ -84,6 +84,11 @@ int64_t interp_task_count(const Interp *in)
     return in->tasks;
 }
 
+int64_t interp_task_nests(const Interp *in)
+{
+    return in->task_nests;
+}
+
 /* ---- faults -------------------------------------------------------------- */
 
 static void add_iterators(StrBuf *out, const Scope *env, const Op *op)
@@ -417,6 +422,13 @@ static bool loop_is_outer_tasks(const Op *op)
     return false;
 }
 
+/* Is it in the body of another task loop? */
+static bool loop_is_inner_tasks(const Op *op)
+{
+    const Op *parent = op_parent(op);
+    return parent && parent->code == OP_ctl_for && loop_is_tasks(parent);
+}
+
 /* Whether the next device task runs; counts it. */
 static bool take_task(Interp *in)
 {
@@ -443,6 +455,7 @@ static bool run_for(Interp *in, Scope *env, const Op *op)
         !interp_index(in, env, op, op->operands[1].u.index, &hi))
         return false;
     bool task = loop_is_tasks(op) && !loop_is_outer_tasks(op);
+    in->task_nests += loop_is_tasks(op) && !loop_is_inner_tasks(op);
     move_values(env, op->operands + 2, b->args + 1, NULL, n);
     for (int64_t i = lo; i < hi; i++) {
         env->vars[b->args[0].var] = i;
@@ -660,7 +673,7 @@ bool interp_run(Interp *in, const Op *proc, const ProcArg *args, unsigned n,
                 const InterpOptions *options)
 {
     in->options = options ? *options : (InterpOptions){ 0 };
-    in->tasks = 0;
+    in->tasks = in->task_nests = 0;
     in->config = NULL;
     in->call = NULL;
     return run_body(in, in->m, proc, args, n);

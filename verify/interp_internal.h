@@ -47,7 +47,7 @@ struct Interp {
     InterpOptions options;
     Sem sem;
     ConfigField *config;
-    int64_t tasks;
+    int64_t tasks, task_nests; /* that the run met */
     unsigned task_depth; /* nesting of task loops now running */
     NestCache *nests;
 };
