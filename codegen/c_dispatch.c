@@ -206,6 +206,7 @@ void c_dispatch_print(const Dispatch *d, DispatchNameFn *name, void *user,
     add_named(source, c_dispatch_choose, d->function);
     add_named(source, c_dispatch_find, d->function);
     add_named(source, c_dispatch_refuse, d->function);
+    add_named(source, c_dispatch_strides, d->function);
     add_named(source, c_dispatch_run, d->function);
     add_named(source, c_dispatch_functions, d->function);
 }

@@ -12,6 +12,7 @@ extern const char c_dispatch_cost[];
 extern const char c_dispatch_choose[];
 extern const char c_dispatch_find[];
 extern const char c_dispatch_refuse[];
+extern const char c_dispatch_strides[];
 extern const char c_dispatch_run[];
 extern const char c_dispatch_functions[];
 

@@ -60,7 +60,7 @@ ASKED = [
     ({}, "gemm_bf16_64x64"),
     ({"alpha": 2.0}, "gemm_bf16_alpha_64x64"),
     ({"batch": 1}, "gemm_bf16_64x64"),
-    ({"batch": 4}, "gemm_bf16_64x64"),
+    ({"batch": 4, "c_batch": 4096}, "gemm_bf16_64x64"),
     ({"batch": 4, "a_batch": 4096, "b_batch": 4096, "c_batch": 4096},
      "gemm_bf16_batch_alpha_64x64"),
     ({"batch": 4, "a_batch": 4096, "b_batch": 0, "c_batch": 4096},
@@ -81,6 +81,29 @@ ASKED = [
      "epilogue alpha_bias_relu;"),
     ({"batch": -1}, "batch must be 0 to 2^30"),
     ({"lda": 1 << 31}, "strides must be within 2^30"),
+]
+
+# Strides in a product [64, 64, 64], or one with fewer rows or more products, as
+# exo_gemm_ex takes and refuses them.
+STRIDES = [
+    ({"ldc": 72}, "A is NULL"),
+    ({"ldc": 56}, "rows of C overlap: n = 64, ldc = 56, c_batch = 0"),
+    ({"ldc": -56}, "rows of C overlap"),
+    ({"ldc": 0}, "rows of C overlap"),
+    ({"m": 1, "lda": 1, "ldc": 1}, "A is NULL"),
+    ({"m": 1, "batch": 2, "c_batch": 64}, "A is NULL"),
+    ({"m": 1, "batch": 2, "c_batch": 56}, "rows of C overlap"),
+    ({"batch": 2, "c_batch": 4096}, "A is NULL"),
+    ({"batch": 2, "c_batch": -4096}, "A is NULL"),
+    ({"batch": 2, "c_batch": 4088}, "rows of C overlap"),
+    ({"batch": 2, "c_batch": 0}, "rows of C overlap"),
+    ({"batch": 2, "c_batch": 64, "ldc": 128}, "A is NULL"),
+    ({"batch": 2, "c_batch": 56, "ldc": 128}, "rows of C overlap"),
+    ({"batch": 3, "c_batch": 64, "ldc": 128}, "rows of C overlap"),
+    ({"batch": 2, "c_batch": 4096, "a_batch": 1},
+     "must be multiples of 16 bytes"),
+    ({"batch": 2, "c_batch": 4096, "b_batch": 4}, "multiples of 16 bytes"),
+    ({"batch": 2, "c_batch": 4097}, "multiples of 16 bytes"),
 ]
 
 
@@ -226,7 +249,7 @@ def check_special(run, binding, folder):
         run.note(got == answer if served else answer in got,
                  f"{asked}: '{got}', expected '{answer}'")
         try:
-            library.run(library.args("bf16", (64, 64, 64), **asked))
+            library.run(library.args("bf16", (64, 64, 64), ldc=64, **asked))
             got = "it ran"
         except RuntimeError as e:
             got = str(e)
@@ -238,13 +261,35 @@ def check_special(run, binding, folder):
                                       "for these arguments")
     ) if library else ():
         try:
-            library.run(library.args("bf16", (64, 64, 64)), kernel)
+            library.run(library.args("bf16", (64, 64, 64), ldc=64), kernel)
             got = "it ran"
         except RuntimeError as e:
             got = str(e)
         run.note(answer in got, f"exo_gemm_ex_by {kernel} said '{got}'")
     if library:
+        check_strides(run, library)
         check_arrays(run, binding, library)
+
+
+def check_strides(run, library):
+    """Each row of STRIDES gets its answer, and the choice no buffer."""
+    dense = {"lda": 64, "ldb": 64, "ldc": 64}
+    for asked, answer in STRIDES:
+        fields = {**dense, **asked}
+        try:
+            library.run(library.args(
+                "bf16", (fields.pop("m", 64), 64, 64), **fields))
+            got = "it ran"
+        except RuntimeError as e:
+            got = str(e)
+        run.note(answer in got, f"{asked}: '{got}', expected '{answer}'")
+    for shape, batch in (((64, 64, 64), 0), ((1 << 30, ) * 3, 1 << 30)):
+        args = library.args("bf16", shape, batch=batch)
+        for size, status in ((0, 0), (10, 1)):
+            got = library._library.exo_gemm_ex_choice(
+                ctypes.byref(args), None, ctypes.c_size_t(size))
+            run.note(got == status, f"a choice into {size} bytes at NULL "
+                                    f"answers {got}")
 
 
 class Fake:
@@ -272,12 +317,14 @@ def check_arrays(run, binding, library):
         return Fake(binding, *args, **how)
 
     rows = fake((64, 64), (64, 1))
+    row = fake((1, 64), (1, 1))  # as PyTorch says it
     columns = fake((64, 64), (1, 64))
     batch = fake((2, 64, 64), (4096, 64, 1))
     wide = fake((64, 64), (64, 1), kind=(2, 32))
     vector = fake((64, ), (1, ), kind=(2, 32))
     for a, b, c, how, answer in (
             (rows, rows, rows, {}, "gemm_bf16_64x64: A is NULL"),
+            (row, rows, row, {}, "gemm_bf16_64x64: A is NULL"),
             (rows, rows, rows, {"alpha": 2.0}, "gemm_bf16_alpha_64x64: A is"),
             (columns, columns, rows, {"beta": 1.0},
              "gemm_bf16_nt_beta_64x64: A is NULL"),
