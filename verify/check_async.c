@@ -354,6 +354,10 @@ static void run_at(AsyncCheck *c, const SizeSet *sizes, int64_t clusters)
     r->sizes = set_text(c, sizes);
     if (c->turns)
         r->base.wants |= 1u << MEV_come;
+    if (c->turns)
+        turns_around(c->turns, c->host, sizes);
+    if (c->turns && c->source.proc)
+        turns_around(c->turns, c->source.proc, sizes);
     if (c->source.proc) {
         r->refine = refine_new(r->order.arena, c->ctx, c->source.m,
                                c->source.proc, c->turns);

@@ -190,8 +190,10 @@ static void add_operands(Collect *c, const Op *at, const Op *op)
         else if (o->kind == OPND_index)
             add_quotients(c, at, o->u.index);
         else if (o->kind == OPND_access)
-            for (unsigned d = 0; d < o->u.access->rank; d++)
+            for (unsigned d = 0; d < o->u.access->rank; d++) {
                 add_quotients(c, at, o->u.access->dims[d].lo);
+                add_quotients(c, at, o->u.access->dims[d].len);
+            }
     }
 }
 
@@ -220,6 +222,19 @@ static bool collect_launch(Op *op, void *user)
     return true;
 }
 
+/* Around kernels. What is asked of arguments is not control. */
+static bool collect_around(Op *op, void *user)
+{
+    Collect *c = user;
+    if (op_has(op, OPT_SYMBOL))
+        return true;
+    if (op == op->parent->first && !op_has(op_parent(op), OPT_SYMBOL))
+        add(c, (TextTurn){ .kind = TURN_block, .op = op });
+    if (op->code != OP_host_check && op->code != OP_ctl_assert)
+        add_operands(c, op, op);
+    return op->code != OP_par_device;
+}
+
 /* Statements alone are watched; other ops are seen at the next one. */
 static bool collect_program(Op *op, void *user)
 {
@@ -239,10 +254,13 @@ Turns *turns_new(Arena *arena, Module *m, const Op *host, Module *of,
     *t = (Turns){ .arena = arena, .m = m, .host = host };
     t->by_op = ARENA_NEW(arena, KeyTable);
     Collect c = { .t = t, .m = m };
+    op_walk((Op *)host, collect_around, &c);
     op_walk((Op *)host, collect_launch, &c);
     c = (Collect){ .t = t, .m = of };
-    if (proc)
+    if (proc) {
+        op_walk((Op *)proc, collect_around, &c);
         op_walk((Op *)proc, collect_program, &c);
+    }
     t->n_shared = 2 * (t->all.len + 1) * sizeof(Seen);
     t->seen[0] = aside_share(t->n_shared);
     t->seen[1] = t->seen[0] ? t->seen[0] + t->all.len + 1 : NULL;

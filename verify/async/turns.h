@@ -10,9 +10,10 @@
  *                   a part of
  *   a quotient, and that behind a remainder, in an index: two values
  *
- * Turns are those of the lowered kernels and of the par program. A turn that
- * was not seen may have no other side: turns_next asks a prover. What is left
- * is looked for at other sizes (turns_reach), or makes the verdict unknown. */
+ * Turns are those of the lowered kernels, of the host code around them, and of
+ * the par program. A turn that was not seen may have no other side: turns_next
+ * asks a prover. What is left is looked for at other sizes (turns_reach), or
+ * makes the verdict unknown. */
 #ifndef EXO_VERIFY_ASYNC_TURNS_H
 #define EXO_VERIFY_ASYNC_TURNS_H
 
@@ -40,8 +41,8 @@ typedef struct TextTurn {
 
 typedef struct Turns Turns;
 
-/* Turns of the kernels that host, a host.proc of m, launches, and of proc of
- * module `of` (NULL: none). In the arena, but for what two processes share:
+/* Turns of host, a host.proc of m, of the kernels that it launches, and of proc
+ * of module `of` (NULL: none). In the arena, but for what two processes share:
  * turns_free. NULL: there is no memory to share. */
 Turns *turns_new(Arena *arena, Module *m, const Op *host, Module *of,
                  const Op *proc);
@@ -57,6 +58,9 @@ bool turns_at(Turns *t, const Op *op);
 /* Lanes come to op, or have been there. */
 void turns_see(Turns *t, const Op *op, uint32_t lanes, TurnValue *value,
                void *user);
+/* Sees those of proc, the host or the program, that stand around its kernels,
+ * at the sizes of a run. */
+void turns_around(Turns *t, const Op *proc, const SizeSet *sizes);
 
 /* The first turn that was not seen, is not hopeless, and for all that the
  * prover knows has another side; NULL: there is none. */

@@ -148,7 +148,7 @@ static Range point(int64_t v)
 static void set_parameters(Reach *r)
 {
     Env env = sizes_env(r->set);
-    const Op *host = r->t->host, *of = r->turn->op;
+    const Op *of = r->turn->op;
     while (of && !op_has(of, OPT_SYMBOL))
         of = op_parent(of);
     const Block *b = of->blocks[0];
@@ -157,7 +157,7 @@ static void set_parameters(Reach *r)
         int64_t v;
         if (b->args[i].value)
             continue;
-        if (!r->launch && of != host && n < r->set->n)
+        if (!r->launch && n < r->set->n)
             r->vars[b->args[i].var] = point(r->set->values[n++]);
         else if (r->launch && i < r->launch->n_operands &&
                  r->launch->operands[i].kind == OPND_index &&
