@@ -222,12 +222,19 @@ static const char *element_count(CPrinter *p, const Value *v)
     return "0";
 }
 
+/* Memory of the host itself: a grid constant is copied at the launch. */
+static bool is_of_host(const Type *t)
+{
+    return !t->mem || !strncmp(t->mem->name, "DRAM", 4) ||
+           !strcmp(t->mem->name, "CudaGridConstant");
+}
+
 bool c_alloc(CPrinter *p, const Op *op)
 {
     const Value *v = op->results[0];
     const Type *t = v->type;
     bool device = c_is_device(t);
-    if (!device && t->mem && strncmp(t->mem->name, "DRAM", 4) != 0)
+    if (!device && !is_of_host(t))
         return c_refuse(p, op, "'%s' in %s cannot be allocated by the host",
                         v->name ? v->name : "a tensor", t->mem->name);
     CValue *cv = c_value(p, v);

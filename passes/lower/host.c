@@ -316,14 +316,53 @@ static void host_instr(Lower *L, Op *op)
                     op_attr_str(op, "callee", ""));
 }
 
-static void check_pieces(Lower *L, Op *launch)
+/* ---- rules of launches --------------------------------------------------- */
+
+typedef struct Locals {
+    const Block *top;
+    bool found; /* a variable that is no parameter of the procedure */
+} Locals;
+
+static void see_var(VarId v, void *user)
+{
+    Locals *l = user;
+    bool parameter = false;
+    for (unsigned i = 0; i < l->top->n_args && !parameter; i++)
+        parameter = !l->top->args[i].value && l->top->args[i].var == v;
+    l->found |= !parameter;
+}
+
+/* Does the rule speak of a loop's iterator, so that it holds or not at each
+ * launch? The others stand once, at the procedure's begin. */
+static bool rule_is_local(const Block *top, const HostRule *rule)
+{
+    Locals l = { .top = top };
+    if (rule->cond)
+        cond_walk_vars(rule->cond, see_var, &l);
+    return l.found;
+}
+
+static HostRules rules_where(const HostRules *r, const Block *top, bool local)
+{
+    HostRules out = { .arena = r->arena, .m = r->m };
+    for (size_t i = 0; i < r->rules.len; i++)
+        if (rule_is_local(top, &r->rules.data[i]) == local)
+            VEC_PUSH(r->arena, &out.rules, r->rules.data[i]);
+    return out;
+}
+
+static void check_launch(Lower *L, const Block *top, Op *launch)
 {
     const Op *k = module_symbol(L->m, op_attr_str(launch, "kernel", ""));
     Checks c = { L, launch, NULL, launch->loc };
-    HostRules r = { .arena = L->scratch, .m = L->m };
-    if (k)
-        host_rules_pieces(&r, launch, k);
-    place_rules(&c, &r);
+    HostRules tasks = { .arena = L->scratch, .m = L->m }, pieces = tasks;
+    if (!k)
+        return;
+    host_rules_launch_tasks(&tasks, launch, k);
+    tasks = rules_where(&tasks, top, true);
+    place_rules(&c, &tasks);
+    host_rules_pieces(&pieces, launch, k);
+    place_rules(&c, &pieces);
 }
 
 static void host_block(Lower *L, Block *top, Block *b)
@@ -348,7 +387,7 @@ static void host_block(Lower *L, Block *top, Block *b)
             host_instr(L, op);
             break;
         case OP_host_launch:
-            check_pieces(L, op);
+            check_launch(L, top, op);
             break;
         case OP_ctl_for:
         case OP_ctl_if:
@@ -382,6 +421,7 @@ bool host_outline(Lower *L, Op *proc)
     }
     for (size_t k = 0; k < L->task_counts.len; k++)
         host_rules_tasks(&r, L->task_counts.data[k]);
+    r = rules_where(&r, b, false);
     place_rules(&c, &r);
     host_block(L, b, b);
     return !L->failed;
