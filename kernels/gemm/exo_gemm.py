@@ -16,6 +16,8 @@ import ctypes
 _TYPES = {(4, 16): "bf16", (2, 16): "f16", (2, 32): "tf32",
           (10, 8): "e4m3", (12, 8): "e5m2"}
 _OUTPUTS = {None: 0, "tf32": 1, "f32": 1, "bf16": 2, "f16": 3}
+_BITS = {"bf16": 16, "f16": 16, "tf32": 32, "e4m3": 8, "e5m2": 8}
+_INTEGERS = (0, 1)  # kDLInt, kDLUInt
 _ACTIVATIONS = {None: 0, "relu": 1, "gelu": 2, "silu": 3}
 _CUDA = 2
 
@@ -65,7 +67,8 @@ class Array:
         self.strides = (tuple(t.strides[i] for i in range(t.ndim))
                         if t.strides else self._dense())
         self.address = (t.data or 0) + t.byte_offset
-        self.type = _TYPES.get((t.code, t.bits))
+        self.code, self.bits = t.code, t.bits if t.lanes == 1 else 0
+        self.type = _TYPES.get((self.code, self.bits))
 
     def _dense(self):
         strides, step = [], 1
@@ -140,19 +143,34 @@ class ExoGemm:
         else:
             self._check(self._library.exo_gemm_ex(ctypes.byref(args)))
 
+    def _kind(self, kind, a):
+        """The type that `kind` or else the array names; bits may be those of
+        integers, but not of another type."""
+        kind = kind or a.type
+        element = (kind or "").removesuffix("_sums")
+        self._type(kind)
+        if element != a.type and (a.code not in _INTEGERS or
+                                  a.bits != _BITS.get(element)):
+            raise ValueError(f"a and b have {a.bits} bits of type {a.type}, "
+                             f"which is not {kind}")
+        return kind
+
     def gemm(self, a, b, c, kind=None, stream=0, alpha=1.0, beta=0.0,
              bias=None, activation=None):
         """c = activation(alpha * a @ b.T + beta * c + bias); `kind` names the
-        element type of a and b where DLPack cannot."""
+        element type of a and b where DLPack cannot (they are integers of
+        as many bits), or of two kinds of sums."""
         a, b = Matrix(a, "a"), Matrix(b, "b")
         c = Matrix(c, "c", may_be_transposed=False)
         if (a.columns != b.columns or c.rows != a.rows or
                 c.columns != b.rows or not a.batch == b.batch == c.batch):
             raise ValueError(f"shapes do not fit: {a.shape}, {b.shape}, "
                              f"{c.shape}")
-        kind = kind or a.type
-        if a.type != b.type:
+        if (a.code, a.bits) != (b.code, b.bits):
             raise ValueError(f"a is of type {a.type}, b of {b.type}")
+        kind = self._kind(kind, a)
+        if c.type not in _OUTPUTS or c.type is None:
+            raise ValueError("c's elements must be f32, bf16 or f16")
         if bias is not None:
             bias = Array(bias, (1, ))
             if bias.shape != (c.columns, ) or bias.type != c.type or \

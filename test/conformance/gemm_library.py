@@ -322,6 +322,8 @@ def check_arrays(run, binding, library):
     batch = fake((2, 64, 64), (4096, 64, 1))
     wide = fake((64, 64), (64, 1), kind=(2, 32))
     vector = fake((64, ), (1, ), kind=(2, 32))
+    short, byte, double = (fake((64, 64), (64, 1), kind=kind)
+                           for kind in ((1, 16), (1, 8), (2, 64)))
     for a, b, c, how, answer in (
             (rows, rows, rows, {}, "gemm_bf16_64x64: A is NULL"),
             (row, rows, row, {}, "gemm_bf16_64x64: A is NULL"),
@@ -338,6 +340,13 @@ def check_arrays(run, binding, library):
             (rows, rows, rows, {"bias": vector}, "the bias must be"),
             (rows, rows, rows, {"activation": "tanh"}, "no activation tanh"),
             (rows, wide, rows, {}, "a is of type bf16, b of tf32"),
+            (rows, rows, double, {}, "c's elements must be f32, bf16 or f16"),
+            (rows, rows, short, {}, "c's elements must be f32, bf16 or f16"),
+            (short, short, rows, {"kind": "bf16"}, "gemm_bf16_64x64: A is"),
+            (short, short, rows, {}, "no kernels of type None"),
+            (byte, byte, rows, {"kind": "bf16"}, "8 bits of type None, which"),
+            (wide, wide, rows, {"kind": "bf16"}, "which is not bf16"),
+            (byte, double, rows, {"kind": "bf16"}, "a is of type None, b of"),
             (fake((64, 64), (128, 2)), rows, rows, {}, "a's rows must be adj"),
             (fake((64, 64), (64, 1), device=1), rows, rows, {},
              "on a CUDA device"),
