@@ -59,8 +59,8 @@ static ToolStatus check_work(const Run *r, double work)
 
 /* ---- the reference ------------------------------------------------------- */
 
-/* tasks, unless NULL, receives how many device tasks there are, 0 where those of
- * a later task loop may need what an earlier one wrote. */
+/* tasks, unless NULL, receives how many device tasks there are, 0 where those
+ * of a later task loop may need what an earlier one wrote. */
 static ToolStatus run_interp(Run *r, ProcArg *args, const InterpOptions *o,
                              int64_t *tasks)
 {

@@ -79,8 +79,8 @@ bool interp_fault(Interp *in, Scope *scope, const Op *op, const char *code,
                   const char *message);
 /* Device tasks that the last run met, whether run or not. */
 int64_t interp_task_count(const Interp *in);
-/* Task loops that it met, a nest as one. The tasks of one nest depend on none of
- * its others; those of a later one may need what all of an earlier one wrote. */
+/* Task loops that it met, a nest as one. The tasks of one nest depend on none
+ * of its others; those of a later one may need what all of an earlier wrote. */
 int64_t interp_task_nests(const Interp *in);
 
 /* The arguments' shapes from the values of the control variables: evaluates
