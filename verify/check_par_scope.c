@@ -274,6 +274,46 @@ static void check_device_call(ParCheck *c, const Op *op)
     diag_fix(c->ctx, d, "inline the call");
 }
 
+typedef struct Launches {
+    const Module *m;
+    Arena *arena;
+    VEC(const Op *) seen; /* procedures, each looked into once */
+    bool found;
+} Launches;
+
+static bool find_launch(Op *op, void *user)
+{
+    Launches *l = user;
+    l->found |= op->code == OP_par_device;
+    Op *callee = op->code == OP_ctl_call
+                     ? module_symbol(l->m, op_attr_str(op, "callee", ""))
+                     : NULL;
+    for (size_t i = 0; i < l->seen.len && callee; i++)
+        callee = l->seen.data[i] == callee ? NULL : callee;
+    if (callee && !l->found) {
+        VEC_PUSH(l->arena, &l->seen, callee);
+        op_walk(callee, find_launch, l);
+    }
+    return !l->found;
+}
+
+/* A procedure with device functions becomes host code of its own, which other
+ * host code does not call. */
+static void check_host_call(ParCheck *c, const Op *op)
+{
+    const char *name = op_attr_str(op, "callee", "_");
+    Launches l = { .m = c->m, .arena = c->m->arena };
+    op_walk((Op *)op, find_launch, &l);
+    if (!l.found)
+        return;
+    Diag *d = pc_error(c, op, "scope",
+                       "%s launches a kernel: a procedure that is lowered "
+                       "on its own cannot be called by another",
+                       name);
+    diag_fix(c->ctx, d,
+             "inline the call: exo-opt --pass-pipeline=inline --emit=exo");
+}
+
 static void refuse_on_host(ParCheck *c, const Op *op, const char *what)
 {
     Diag *d = pc_error(c, op, "scope",
@@ -367,6 +407,8 @@ static bool check_op(Op *op, void *user)
     case OP_ctl_call:
         if (p.cuda)
             check_device_call(c, op);
+        else
+            check_host_call(c, op);
         break;
     case OP_par_warps:
         if (!p.cuda)
