@@ -14,6 +14,8 @@
 typedef enum Field {
     FIELD_none,
     FIELD_last,    /* its last constant */
+    FIELD_barrier, /* its last constant, behind the first operand if constant */
+    FIELD_times,   /* what comes behind two operands, unless it is 1 */
     FIELD_columns, /* what follows .m64n: shape and types */
 } Field;
 
@@ -50,7 +52,7 @@ static const Row rows[] = {
       "mbarrier.arrive",
       NULL,
       "mbarrier.arrive",
-      0,
+      FIELD_times,
       { ".release.cluster", ".shared::cluster" } },
     { OP_async_mbarrier_expect_tx,
       "mbarrier.expect_tx",
@@ -65,7 +67,7 @@ static const Row rows[] = {
       0,
       { ".noinc" } },
     { OP_async_fence_mbarrier_init,
-      "fence.mbarrier_init",
+      "fence.mbarrier_init.release.cluster",
       NULL,
       "fence.mbarrier_init",
       0,
@@ -81,25 +83,25 @@ static const Row rows[] = {
       "barrier.cta.sync",
       NULL,
       "barrier.cta.sync",
-      FIELD_last,
+      FIELD_barrier,
       { 0 } },
     { OP_async_barrier_cta_arrive,
       "barrier.cta.arrive",
       NULL,
       "barrier.cta.arrive",
-      FIELD_last,
+      FIELD_barrier,
       { 0 } },
     { OP_async_barrier_cta_sync,
       "bar.sync",
       NULL,
       "barrier.cta.sync",
-      FIELD_last,
+      FIELD_barrier,
       { 0 } },
     { OP_async_barrier_cta_sync,
       "barrier.sync",
       NULL,
       "barrier.cta.sync",
-      FIELD_last,
+      FIELD_barrier,
       { 0 } },
     { OP_async_barrier_cluster_arrive,
       "barrier.cluster.arrive",
@@ -275,27 +277,108 @@ static Letter by_mnemonic(Alphabet *a, const char *op)
     return l;
 }
 
+/* Words of a mnemonic that say what is so without them, or what ops leave no
+ * choice about. */
+static bool is_plain(const Row *row, const char *word)
+{
+    static const char *const plain[] = {
+        ".sync",        ".aligned",    ".release",
+        ".acquire",     ".cta",        ".shared",
+        ".shared::cta", ".b32",        ".b64",
+        ".u32",         ".s32",        ".f32",
+        ".tile",        ".1d",         ".2d",
+        ".3d",          ".4d",         ".5d",
+        ".global",      ".bulk_group", ".mbarrier::complete_tx::bytes",
+    };
+    if (!strcmp(word, ".relaxed"))
+        return row->code == OP_async_mbarrier_expect_tx;
+    if (!strcmp(word, ".global"))
+        return row->code != OP_async_fence_proxy;
+    for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
+        if (!strcmp(word, plain[i]))
+            return true;
+    return false;
+}
+
+/* Do the row's begin and parts, and plain words, make up the mnemonic? */
+static bool is_covered(const Row *row, const char *op)
+{
+    if (row->code == OP_mem_reduce)
+        return true;
+    size_t length = strlen(row->begins);
+    for (const char *at = op + length - (row->begins[length - 1] == '.');
+         *at;) {
+        char word[64];
+        size_t n = 1 + strcspn(at + 1, ".");
+        if (n >= sizeof word || at[0] != '.')
+            return false;
+        memcpy(word, at, n);
+        word[n] = '\0';
+        bool known =
+            is_plain(row, word) || (row->has && strstr(row->has, word));
+        for (int i = 0; i < 2 && row->parts[i]; i++)
+            known = known || strstr(row->parts[i], word) ||
+                    begins(word, row->parts[i]);
+        if (row->field == FIELD_columns && begins(word, ".m64n"))
+            return true;
+        if (!known)
+            return false;
+        at += n;
+    }
+    return true;
+}
+
 static const Row *row_of(const char *op)
 {
-    for (unsigned i = 0; i < N_ROWS; i++)
+    for (unsigned i = 0; i < N_ROWS; i++) {
+        const char *end = rows[i].begins + strlen(rows[i].begins);
+        const char *rest = op + (end - rows[i].begins);
         if (begins(op, rows[i].begins) &&
+            (end[-1] == '.' || *rest == '.' || !*rest) &&
             (!rows[i].has || strstr(op, rows[i].has)))
             return &rows[i];
+    }
     return NULL;
+}
+
+/* The operands of mma_async that turn the signs of A or B. */
+static bool changes_sign(const PtxInstr *in)
+{
+    for (unsigned i = 0; i < in->n_args; i++)
+        if (in->args[i].kind == PTX_int && in->args[i].value < 0)
+            return true;
+    return false;
+}
+
+static void print_field(const Row *row, const PtxInstr *in, char *out, size_t n)
+{
+    const PtxArg *last = in->n_args ? &in->args[in->n_args - 1] : NULL;
+    const PtxArg *first = in->args;
+    const char *columns = strstr(in->op, ".m64n");
+    bool constant = last && last->kind == PTX_int;
+    if (row->field == FIELD_columns && columns)
+        snprintf(out, n, " %s%s", columns + 5,
+                 changes_sign(in) ? " with another sign" : "");
+    else if (row->field == FIELD_times && in->n_operands > 2 && !constant)
+        snprintf(out, n, " as often as a register says");
+    else if (row->field == FIELD_times && in->n_operands > 2 &&
+             last->value != 1)
+        snprintf(out, n, " %lld times", (long long)last->value);
+    else if (row->field == FIELD_barrier && constant && first->kind == PTX_int)
+        snprintf(out, n, " %lld, %lld", (long long)first->value,
+                 (long long)last->value);
+    else if ((row->field == FIELD_last || row->field == FIELD_barrier) &&
+             constant)
+        snprintf(out, n, " %lld", (long long)last->value);
 }
 
 Letter letter_of_instr(Alphabet *a, const PtxInstr *in)
 {
     const Row *row = row_of(in->op);
-    char name[128], number[32] = "";
-    if (!row || row->code == OP_async_tile_store)
+    char name[128], number[64] = "";
+    if (!row || row->code == OP_async_tile_store || !is_covered(row, in->op))
         return by_mnemonic(a, in->op);
-    const PtxArg *last = in->n_args ? &in->args[in->n_args - 1] : NULL;
-    const char *columns = strstr(in->op, ".m64n");
-    if (row->field == FIELD_last && last && last->kind == PTX_int)
-        snprintf(number, sizeof number, " %lld", (long long)last->value);
-    if (row->field == FIELD_columns && columns)
-        snprintf(number, sizeof number, " %s", columns + 5);
+    print_field(row, in, number, sizeof number);
     snprintf(name, sizeof name, "%s", row->name);
     for (int i = 0; i < 2 && row->parts[i]; i++)
         if (strstr(in->op, row->parts[i]))
@@ -468,7 +551,13 @@ void letters_of_op(Alphabet *a, const Module *m, const Op *op, LetterVec *out)
         return;
     case OP_async_barrier_cta_sync:
     case OP_async_barrier_cta_arrive:
-        add(a, out, "%s %lld", name, (long long)op_attr_int(op, "threads", 0));
+        if (op->n_operands)
+            add(a, out, "%s %lld", name,
+                (long long)op_attr_int(op, "threads", 0));
+        else
+            add(a, out, "%s %lld, %lld", name,
+                (long long)op_attr_int(op, "id", 0),
+                (long long)op_attr_int(op, "threads", 0));
         return;
     case OP_async_bulk_tensor_load:
         add_copy(a, op, name, is_multicast(op) ? ".multicast" : "", out);
