@@ -82,6 +82,7 @@ typedef enum DispatchActivation {
 typedef struct DispatchEntry {
     const char *type;     /* "bf16": exo_gemm's EXO_GEMM_BF16 */
     bool a_mn, b_mn;      /* A is [K, M], B is [K, N] */
+    const char *element;  /* A's and B's element type in memory */
     const char *output;   /* C's element type: f32, bf16 or f16 */
     const char *epilogue; /* of the names, for messages; "" for none */
     bool batched, alpha, beta, bias;

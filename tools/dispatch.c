@@ -218,8 +218,8 @@ static const char *type_of(Table *t, const json_t *object)
     bool taken = !strcmp(s, "none");
     for (unsigned i = 1; i < DISPATCH_n_activations; i++)
         taken |= !strcmp(s, dispatch_activation_name((DispatchActivation)i));
-    if (taken)
-        fault(t, "type", "a name that is no activation's");
+    if (taken || !strncmp(s, "output_", 7))
+        fault(t, "type", "a name that is no activation's or output's");
     return s;
 }
 
@@ -321,6 +321,25 @@ static bool value_fits(const Module *m, const DispatchEntry *e, unsigned param,
            t->mem && !strcmp(t->mem->name, "CudaGridConstant");
 }
 
+/* May the operands of the entry be of that type? Its type's name begins with
+ * the element type's, or with tf32 for f32; another name has one element type
+ * in all entries. */
+static bool element_fits(const Table *t, DispatchEntry *e, ScalarType a)
+{
+    size_t n = strcspn(e->type, "_");
+    ScalarType named = n == 4 && !strncmp(e->type, "tf32", n)
+                           ? TY_f32
+                           : scalar_type_from_name(e->type, n);
+    bool same = named == TY_none || named == a;
+    for (unsigned i = 0; i < t->d.n_entries; i++) {
+        const DispatchEntry *other = &t->d.entries[i];
+        same &= !other->element || strcmp(other->type, e->type) != 0 ||
+                !strcmp(other->element, scalar_type_name(a));
+    }
+    e->element = scalar_type_name(a);
+    return same;
+}
+
 /* All the parameters that the entry needs, each once and no other. Sets the
  * kernel's parameters and the entry's element sizes and output. */
 static bool fits(Table *t, const Module *m, const Op *proc, DispatchEntry *e,
@@ -353,7 +372,7 @@ static bool fits(Table *t, const Module *m, const Op *proc, DispatchEntry *e,
         return false;
     k->n_params = b->n_args;
     k->params = params;
-    bool same = (!e->bytes_in || e->bytes_in == scalar_type_bytes(a)) &&
+    bool same = element_fits(t, e, a) &&
                 (!e->output || !strcmp(e->output, scalar_type_name(c)));
     e->bytes_in = scalar_type_bytes(a);
     e->bytes_out = scalar_type_bytes(c);
@@ -375,8 +394,8 @@ static void report_unfit(Table *t, const DispatchEntry *e, const Op *proc)
         t->ctx, proc->loc, "dispatch",
         "a kernel of type %s and epilogue '%s' must have the parameters "
         "(%sM: size, N: size, K: size, A: [T]%s, B: [T]%s, C: [U]%s%s%s%s), "
-        "alpha and beta in CudaGridConstant, the same T and U for all of "
-        "its entry, U the entry's output",
+        "alpha and beta in CudaGridConstant, T what its type is named after "
+        "and the same for all of the type, U the entry's output",
         e->type, e->epilogue, e->batched ? "L: size, " : "",
         e->a_mn ? shape_text(t, e, "K", "M") : shape_text(t, e, "M", "K"),
         e->b_mn ? shape_text(t, e, "K", "N") : shape_text(t, e, "N", "K"),
@@ -392,6 +411,8 @@ static void claim_kernel(Table *t, Module *m, DispatchEntry *e,
         diag_error(t->ctx, (Loc){ t->file, 1, 1 }, "dispatch",
                    "no file of the table has a procedure '%s'", k->name);
         t->ok = false;
+    } else if (!op_attr(proc, "imported")) {
+        fault(t, k->name, "each kernel once");
     } else if (!fits(t, m, proc, e, k)) {
         report_unfit(t, e, proc);
         t->ok = false;

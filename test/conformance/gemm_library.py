@@ -359,6 +359,15 @@ def check_arrays(run, binding, library):
         run.note(answer in got, f"gemm {how}: '{got}', expected '{answer}'")
 
 
+def mixed(table, entry, name):
+    """Kernels of two element types under one name."""
+    f16 = {"file": os.path.join(GEMM, "gemm_f16_nt_64x64.exo"),
+           "kernel": "gemm_f16_nt_64x64"}
+    entry["type"] = name
+    table["entries"].append({**entry, "layout": "nt", "shapes": [], "kernels": [
+        {**entry["kernels"][1], **f16}]})
+
+
 def check_refusals(run):
     def changed(fn):
         table = copy.deepcopy(TABLE)
@@ -371,7 +380,9 @@ def check_refusals(run):
         (changed(lambda t, e: t.update(function="a b")), "expected a name"),
         (changed(lambda t, e: t.update(device="*/")), "fits into a comment"),
         (changed(lambda t, e: t.update(entries=[])), "at least one entry"),
-        (changed(lambda t, e: t["entries"].append(e)), "one entry for each"),
+        (changed(lambda t, e: t["entries"].append(
+            {**e, "shapes": [], "kernels": [e["kernels"].pop()]})),
+         "one entry for each"),
         (changed(lambda t, e: e.update(layout="xn")), 'expected "tn"'),
         (changed(lambda t, e: e.update(layout="nn")),
          "A: [T][K, M], B: [T][N, K], C: [U][M, N])"),
@@ -386,6 +397,13 @@ def check_refusals(run):
         (changed(lambda t, e: e.update(epilogue="bias_")),
          "epilogue: expected words of"),
         (changed(lambda t, e: e.update(type="relu")), "no activation's"),
+        (changed(lambda t, e: e.update(type="output_f32")), "or output's"),
+        (changed(lambda t, e: e.update(type="f16")), "T what its type is"),
+        (changed(lambda t, e: e.update(type="tf32_x")), "T what its type is"),
+        (changed(lambda t, e: mixed(t, e, "half")),
+         "the same for all of the type"),
+        (changed(lambda t, e: e["kernels"].append(e["kernels"][1])),
+         "gemm_bf16_64x64: expected each kernel once"),
         (changed(lambda t, e: e.update(kernels=[])), "at least one kernel"),
         (changed(lambda t, e: e["kernels"][0].update(rows=0)),
          "rows: expected an integer"),
