@@ -445,8 +445,12 @@ bool build_const_bool(Build *b, const AstExpr *e, bool *out)
     Param p;
     if (!build_const(b, e, &p))
         return false;
-    if (p.kind != PARAM_bool)
-        return const_error(b, e, "no truth value");
+    if (p.kind != PARAM_bool) {
+        build_error(b, e->loc, "type",
+                    "expected True, False or a condition "
+                    "of literals, found no truth value");
+        return false;
+    }
     *out = p.i != 0;
     return true;
 }

@@ -25,12 +25,15 @@ Env sizes_env(const SizeSet *s)
     return (Env){ .value = size_value, .user = (void *)s };
 }
 
+/* A bool is 1 or not; the search for sizes may have gone beyond. */
 void sizes_print(StrBuf *out, const Module *m, const SizeSet *s)
 {
-    for (unsigned i = 0; i < s->n; i++)
-        strbuf_addf(out, "%s%s=%lld", i ? ", " : "",
-                    var_get(m->exprs, s->vars[i])->name,
-                    (long long)s->values[i]);
+    for (unsigned i = 0; i < s->n; i++) {
+        const Var *v = var_get(m->exprs, s->vars[i]);
+        int64_t n = s->values[i];
+        strbuf_addf(out, "%s%s=%lld", i ? ", " : "", v->name,
+                    (long long)(v->kind == VAR_bool ? n == 1 : n));
+    }
 }
 
 SizeSet sizes_of(Arena *arena, const Op *proc)
