@@ -12,25 +12,32 @@
 
 typedef struct LaunchSearch {
     const char *kernel;
-    const Op *found;
+    const Op *found; /* the first */
+    unsigned n;
 } LaunchSearch;
 
 static bool find_launch(Op *op, void *user)
 {
     LaunchSearch *s = user;
-    if (op->code == OP_host_launch && !s->found &&
-        !strcmp(op_attr_str(op, "kernel", ""), s->kernel))
-        s->found = op;
+    if (op->code != OP_host_launch ||
+        strcmp(op_attr_str(op, "kernel", ""), s->kernel) != 0)
+        return true;
+    s->found = s->n++ ? s->found : op;
     return true;
+}
+
+static LaunchSearch launches_of(const Turns *t, const Op *op)
+{
+    const Op *k = op_enclosing((Op *)op, OP_async_kernel);
+    LaunchSearch s = { k ? op_attr_str(k, "name", "") : "", NULL, 0 };
+    if (k)
+        op_walk((Op *)t->host, find_launch, &s);
+    return s;
 }
 
 const Op *turns_launch(const Turns *t, const Op *op)
 {
-    const Op *k = op_enclosing((Op *)op, OP_async_kernel);
-    LaunchSearch s = { k ? op_attr_str(k, "name", "") : "", NULL };
-    if (k)
-        op_walk((Op *)t->host, find_launch, &s);
-    return s.found;
+    return launches_of(t, op).found;
 }
 
 /* ---- conditions ---------------------------------------------------------- */
@@ -197,6 +204,23 @@ static void add_operands(Collect *c, const Op *at, const Op *op)
     }
 }
 
+/* Loops and tasks that may have nothing to do: whether they have. */
+static void add_trips(Collect *c, const Op *op)
+{
+    unsigned n = op->code == OP_ctl_for ? 1
+                 : op->code == OP_async_tasks
+                     ? (unsigned)op_attr_int(op, "rank", 0)
+                     : 0;
+    for (unsigned d = 0; d < n && 2 * d + 1 < op->n_operands; d++) {
+        const Affine *trips =
+            affine_sub(c->m->exprs, op->operands[2 * d + 1].u.index,
+                       op->operands[2 * d].u.index);
+        const Affine *more = affine_add_const(c->m->exprs, trips, -1);
+        if (more)
+            add(c, (TextTurn){ .kind = TURN_ge0, .op = op, .e = more });
+    }
+}
+
 static bool collect_kernel(Op *op, void *user)
 {
     Collect *c = user;
@@ -205,6 +229,7 @@ static bool collect_kernel(Op *op, void *user)
     if (op == op->parent->first && op->parent->parent->code != OP_async_kernel)
         add(c, (TextTurn){ .kind = TURN_block, .op = op });
     add_operands(c, op, op);
+    add_trips(c, op);
     return true;
 }
 
@@ -426,6 +451,37 @@ static void note_handed_on(VarId v, void *user)
     h->all = h->all && found;
 }
 
+/* A condition of the host, if it speaks of what is handed on alone. */
+static void assume_handed_on(Facts *f, HandedOn *h, const Cond *c)
+{
+    Subst s = { .n = h->n, .var = h->from, .to = h->to };
+    h->all = c != NULL;
+    if (c)
+        cond_walk_vars(c, note_handed_on, h);
+    if (h->all)
+        facts_assume(f, cond_subst(f->exprs, c, &s));
+}
+
+/* The host's loops and ifs around a launch. */
+static void assume_around(Facts *f, HandedOn *h, const Op *launch)
+{
+    const Block *in = launch->parent;
+    for (const Op *op = op_parent(launch); op && !op_has(op, OPT_SYMBOL);
+         in = op->parent, op = op_parent(op)) {
+        if (op->code == OP_ctl_for) {
+            const Affine *v = affine_var(f->exprs, op->blocks[0]->args[0].var);
+            assume_handed_on(
+                f, h, cond_cmp(f->exprs, CMP_ge, v, op->operands[0].u.index));
+            assume_handed_on(
+                f, h, cond_cmp(f->exprs, CMP_lt, v, op->operands[1].u.index));
+        } else if (op->code == OP_ctl_if) {
+            const Cond *c = op->operands[0].u.cond;
+            assume_handed_on(f, h,
+                             in == op->blocks[0] ? c : cond_not(f->exprs, c));
+        }
+    }
+}
+
 /* What the host has checked, of the kernel's parameters. */
 static void assume_checks(Facts *f, const Turns *t, const Op *launch,
                           const Block *kernel)
@@ -437,16 +493,10 @@ static void assume_checks(Facts *f, const Turns *t, const Op *launch,
         if (launch->operands[i].kind == OPND_index && !kernel->args[i].value &&
             affine_is_var(launch->operands[i].u.index, &h.from[h.n]))
             h.to[h.n++] = affine_var(f->exprs, kernel->args[i].var);
-    Subst s = { .n = h.n, .var = h.from, .to = h.to };
-    for (const Op *op = t->host->blocks[0]->first; op; op = op->next) {
-        h.all = true;
-        if (op->code != OP_host_check)
-            continue;
-        const Cond *c = op->operands[0].u.cond;
-        cond_walk_vars(c, note_handed_on, &h);
-        if (h.all)
-            facts_assume(f, cond_subst(f->exprs, c, &s));
-    }
+    for (const Op *op = t->host->blocks[0]->first; op; op = op->next)
+        if (op->code == OP_host_check)
+            assume_handed_on(f, &h, op->operands[0].u.cond);
+    assume_around(f, &h, launch);
 }
 
 static const Cond *seen_side(const TextTurn *x, ExprCtx *exprs, int64_t v)
@@ -478,9 +528,9 @@ static bool may_turn(const Turns *t, const TextTurn *x, Prover *prover)
     bool any = turn_side(t, x, &v);
     Arena *arena = arena_new();
     Facts *f = prove_facts_at(arena, x->m, (Op *)x->op);
-    const Op *launch = turns_launch(t, x->op);
-    if (launch)
-        assume_checks(f, t, launch,
+    LaunchSearch s = launches_of(t, x->op);
+    if (s.n == 1)
+        assume_checks(f, t, s.found,
                       op_enclosing((Op *)x->op, OP_async_kernel)->blocks[0]);
     assume_decides(f, x);
     Proof p = any ? prove_implied(prover, f, seen_side(x, f->exprs, v))

@@ -6,6 +6,7 @@
  * a place is a turn; it has been seen when the runs took it both ways:
  *
  *   a block         entered
+ *   a loop          entered, and passed by (as a comparison of its bounds)
  *   a comparison    true, and false, where it decides the condition that it is
  *                   a part of
  *   a quotient, and that behind a remainder, in an index: two values
