@@ -8,7 +8,7 @@ Their numbers are integers, whose arithmetic is exact modulo 2^32, so that every
 order of summation gives the same; a recipe with floating numbers stands first,
 where they are small. A difference, a read of what was never written, or an access outside a tensor is a
 step that should have been refused. Every operator must have been taken once at
-least; how often each was tried and taken is printed. 700 steps are tried, 20000
+least; how often each was tried and taken is printed. 900 steps are tried, 20000
 with EXO_LONG.
 """
 
@@ -22,7 +22,7 @@ import tempfile
 
 BIN = os.environ.get("EXO_BIN", "build/bin")
 STEPS = 10
-ATTEMPTS = 20000 if os.environ.get("EXO_LONG") else 700
+ATTEMPTS = 20000 if os.environ.get("EXO_LONG") else 900
 SIZES = (1, 6, 13)
 
 
@@ -118,6 +118,17 @@ CONFIG = """@config
 class C:
     s: i32
     q: i32
+"""
+HINTED = """instr _hinted[size: int, cache_hint: str = 'none'](dst: [i32][size], src: [i32][size]):
+    unit cuda_thread
+    timeline cuda_in_order_instr
+    access dst: in_order
+    access src: in_order
+    body:
+        for i in seq(0, size):
+            dst[i] += src[i]
+    ptx sm_80: "nop;"
+
 """
 CLEAR = """for r0 in seq(0, N):
     for r1 in seq(0, 8):
@@ -386,6 +397,10 @@ stage_mem `r2` `b0[0:8]` s1
     ("", NEST, """
 autofission `y[_] += 1`.before
 fuse `r0`#0 `r0`#1
+"""),
+    (HINTED, "_hinted(z[0:4], z[4:8], size=4)\n_hinted(z[1:3], z[5:7], size=2)\n", """
+set_cache_hint `_hinted(_)`#0 {evict_first|evict_last|none|evict_soon}
+set_cache_hint `_hinted(_)`#1 {evict_first|none}
 """),
 ]
 
