@@ -7,8 +7,17 @@
 enum { MOST_SETS = 32, MOST_DEPTH = 8, TRIES = 64 };
 enum { MOST_TURNS = 8, MOST_TURN = 1 << 13 };
 
+/* A value of a parameter at which a condition changes its outcome, what else
+ * stands in it being 0. */
+typedef struct Border {
+    unsigned param;
+    int64_t at;
+} Border;
+
 /* Iterations of loops at which a condition changes its outcome. */
 typedef struct Turns {
+    Border border[MOST_TURNS];
+    unsigned n_borders;
     const Chooser *c;
     unsigned n;
     const SizeLoop *loop[MOST_TURNS];
@@ -133,6 +142,31 @@ static void add_turn(Turns *t, const SizeLoop *l, int64_t at)
     t->at[t->n++] = at;
 }
 
+static void add_border(Turns *t, unsigned param, int64_t at)
+{
+    const Chooser *c = t->c;
+    int64_t most = SIZE_MOST;
+    for (unsigned k = 0; k < c->n_loops; k++)
+        if (size_loop_uses(&c->loops[k], c->set.vars[param]))
+            most = MOST_TURN;
+    for (unsigned i = 0; i < t->n_borders; i++)
+        if (t->border[i].param == param && t->border[i].at == at)
+            return;
+    bool is_bool = var_get(c->m->exprs, c->set.vars[param])->kind == VAR_bool;
+    if (at >= (is_bool ? 1 : 2) && at <= most && t->n_borders < MOST_TURNS)
+        t->border[t->n_borders++] = (Border){ param, at };
+}
+
+/* `K > 100`, `m < K - 100`, `flag`; not `m < K`, which loops decide. */
+static void note_borders(Turns *t, const Affine *e)
+{
+    for (unsigned i = 0; i < t->c->set.n; i++) {
+        int64_t coef = affine_coef(e, t->c->set.vars[i]);
+        if (coef && (e->constant < 0) != (coef < 0) && e->constant != INT64_MIN)
+            add_border(t, i, -(e->constant / coef));
+    }
+}
+
 static void note_turns(Turns *t, const Cond *c)
 {
     if (!c || c->kind == COND_true || c->kind == COND_false)
@@ -142,14 +176,14 @@ static void note_turns(Turns *t, const Cond *c)
         note_turns(t, c->rhs);
         return;
     }
+    note_borders(t, c->expr);
     for (unsigned i = 0; i < t->c->set.n; i++)
         if (cond_uses(c, t->c->set.vars[i]))
             return;
     for (unsigned k = 0; k < t->c->n_loops; k++)
         for (uint32_t i = 0; i < c->expr->n_terms; i++)
             add_turn(t, &t->c->loops[k],
-                     turn_of(c->expr, &c->expr->terms[i],
-                             t->c->loops[k].var));
+                     turn_of(c->expr, &c->expr->terms[i], t->c->loops[k].var));
 }
 
 static bool note_guard(Op *op, void *user)
@@ -173,6 +207,27 @@ static void try_turn(Chooser *c, unsigned i, const Turns *t, unsigned k,
     for (int64_t n = t->at[k] - lo + 1; n <= t->at[k] - lo + 2; n++)
         if (n > most)
             try_trips(c, i, l, n, false, base, out);
+}
+
+/* A parameter just below the border, on it and just above: a bool at both
+ * values, a size from 1 on. */
+static void try_border(Chooser *c, const Border *b, const int64_t *base,
+                       SizeSets *out)
+{
+    VarKind kind = var_get(c->m->exprs, c->set.vars[b->param])->kind;
+    int64_t least = kind == VAR_size ? 1 : 0;
+    int64_t last = kind == VAR_bool ? 1 : b->at + 2;
+    for (int64_t v = b->at - 1; v <= last; v++) {
+        if (v < least || v % c->step[b->param])
+            continue;
+        load(c, base);
+        c->values[b->param] = v;
+        c->pinned[b->param] = true;
+        bool ok = chooser_mend(c);
+        c->pinned[b->param] = false;
+        if (ok)
+            add_current(c, out);
+    }
 }
 
 /* ---- all phases ---------------------------------------------------------- */
@@ -216,6 +271,9 @@ void sizes_derive(Arena *arena, Module *m, const Op *proc, SizeSets *out)
         add_current(c, out);
     for (unsigned i = 0; i < c->set.n; i++)
         vary(c, i, &turns, base, out);
+    find_base(c, base, 2, depth_of(c) + 1, false);
+    for (unsigned i = 0; i < turns.n_borders; i++)
+        try_border(c, &turns.border[i], base, out);
 }
 
 /* ---- what they cover ----------------------------------------------------- */
