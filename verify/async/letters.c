@@ -267,7 +267,7 @@ static unsigned matrices(const char *op)
 static Letter by_mnemonic(Alphabet *a, const char *op)
 {
     Letter l = { .count = 1 };
-    if (begins(op, "stmatrix.")) {
+    if (begins(op, "stmatrix.") && !strstr(op, ".trans")) {
         l.count = matrices(op);
         l.repeats = true;
         op = "stmatrix";
