@@ -479,7 +479,8 @@ static const char *run_sizes(AsyncCheck *c, const SizeSet *sizes, unsigned n)
     return text;
 }
 
-/* Runs at more sizes, each the least that shows what no run has shown yet.
+/* Runs at more sizes, each the least that shows what no run has shown yet, by
+ * one cluster, whose tasks follow each other, and by two, whose tasks meet.
  * Answers the scope with these. */
 static const char *run_turns(AsyncCheck *c, Prover *prover,
                              const SizeSet *sizes, unsigned n,
@@ -496,7 +497,8 @@ static const char *run_turns(AsyncCheck *c, Prover *prover,
             turns_reach(c->turns, next, arena, sizes, n, &at)) {
             c->sizes = set_text(c, &at);
             strbuf_addf(&text, "; %s", c->sizes);
-            run_at(c, &at, 1);
+            for (unsigned i = 0; i < 2 && !is_refuted(c) && !c->ended; i++)
+                run_at(c, &at, clusters_of(i));
         }
         next->hopeless = !turn_seen(c->turns, next);
     }
