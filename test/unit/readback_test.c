@@ -325,6 +325,33 @@ Test(readback, each_edit)
         check(&edits[i]);
 }
 
+#define WGMMA \
+    "\twgmma.mma_async.sync.aligned.m64n8k16.f16.bf16.bf16 {%r1, %r2}, "
+
+/* Each line is another letter than the one before it, by its constants. */
+static const char operands_text[] =
+    ".entry k()\n{\n\t.reg .pred P;\n\t.reg .b32 %r<9>;\n"
+    "\t.reg .b64 %rd<9>;\n" WGMMA "%rd1, %rd2, P, 1, 1, 0, 0;\n" WGMMA
+    "%rd1, %rd2, P, 1, 1, 1, 0;\n" WGMMA "%rd1, %rd2, P, 1, 1, 0, 1;\n" WGMMA
+    "%rd1, %rd2, P, -1, 1, 0, 1;\n" WGMMA "%rd1, %rd2, P, 1, -1, 0, 1;\n" WGMMA
+    "{%r3, %r4, %r5, %r6}, %rd2, P, 1, 1, 0;\n" WGMMA
+    "{%r3, %r4, %r5, %r6}, %rd2, P, 1, 1, 1;\n"
+    "}\n";
+
+Test(readback, letters_tell_constants_apart)
+{
+    Alphabet letters = { .a = arena_new(), .arch = "sm_90a" };
+    PtxKernel k;
+    const char *error;
+    uint32_t line;
+    cr_assert(ptx_read(letters.a, operands_text, "k", &k, &error, &line), "%s",
+              error);
+    for (unsigned i = 0; i + 1 < k.n_instrs; i++)
+        cr_expect_eq(letter_of_instr(&letters, &k.instrs[i]).id, i + 1,
+                     "line %u", k.instrs[i].line);
+    arena_free(letters.a);
+}
+
 /* Any beginning of the text is read without a crash. */
 Test(readback, truncated)
 {

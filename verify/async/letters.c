@@ -5,6 +5,7 @@
 
 #include "ir/cache_hint.h"
 #include "ir/lib.h"
+#include "passes/wgmma_layout.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -16,7 +17,7 @@ typedef enum Field {
     FIELD_last,    /* its last constant */
     FIELD_barrier, /* its last constant, behind the first operand if constant */
     FIELD_times,   /* what comes behind two operands, unless it is 1 */
-    FIELD_columns, /* what follows .m64n: shape and types */
+    FIELD_columns, /* what follows .m64n: shape and types, and the constants */
 } Field;
 
 typedef struct Row {
@@ -341,13 +342,16 @@ static const Row *row_of(const char *op)
     return NULL;
 }
 
-/* The operands of mma_async that turn the signs of A or B. */
-static bool changes_sign(const PtxInstr *in)
+/* What follows .m64n, and the constants of mma_async: the signs of A and B, and
+ * which of them that lie in shared memory are M- or N-major. */
+static void print_columns(const PtxInstr *in, const char *columns, char *out,
+                          size_t n)
 {
-    for (unsigned i = 0; i < in->n_args; i++)
-        if (in->args[i].kind == PTX_int && in->args[i].value < 0)
-            return true;
-    return false;
+    size_t at = (size_t)snprintf(out, n, " %s", columns);
+    for (unsigned i = 0; i < in->n_args && at < n; i++)
+        if (in->args[i].kind == PTX_int)
+            at += (size_t)snprintf(out + at, n - at, ", %lld",
+                                   (long long)in->args[i].value);
 }
 
 static void print_field(const Row *row, const PtxInstr *in, char *out, size_t n)
@@ -357,8 +361,7 @@ static void print_field(const Row *row, const PtxInstr *in, char *out, size_t n)
     const char *columns = strstr(in->op, ".m64n");
     bool constant = last && last->kind == PTX_int;
     if (row->field == FIELD_columns && columns)
-        snprintf(out, n, " %s%s", columns + 5,
-                 changes_sign(in) ? " with another sign" : "");
+        print_columns(in, columns + 5, out, n);
     else if (row->field == FIELD_times && in->n_operands > 2 && !constant)
         snprintf(out, n, " as often as a register says");
     else if (row->field == FIELD_times && in->n_operands > 2 &&
@@ -375,7 +378,7 @@ static void print_field(const Row *row, const PtxInstr *in, char *out, size_t n)
 Letter letter_of_instr(Alphabet *a, const PtxInstr *in)
 {
     const Row *row = row_of(in->op);
-    char name[128], number[64] = "";
+    char name[192], number[128] = "";
     if (!row || row->code == OP_async_tile_store || !is_covered(row, in->op))
         return by_mnemonic(a, in->op);
     print_field(row, in, number, sizeof number);
@@ -498,14 +501,29 @@ static const char *wgmma_type(const Operand *o)
     return t == TY_f32 ? "tf32" : scalar_info(t)->ptx;
 }
 
-/* Operands: the accumulator, A in memory or registers, B. */
-static void add_wgmma(Alphabet *a, const Op *op, const char *name,
-                      LetterVec *out)
+/* Is an operand in shared memory M- or N-major, where one can be? */
+static const char *major(const Module *m, const Operand *o, int64_t mn,
+                         int64_t k)
 {
-    add(a, out, "%s %lldk%lld.%s.%s.%s", name,
-        (long long)op_attr_int(op, "n", 0), (long long)op_attr_int(op, "k", 0),
-        scalar_info(op->operands[0].u.value->type->elem)->ptx,
-        wgmma_type(&op->operands[1]), wgmma_type(&op->operands[2]));
+    WgmmaOperand w;
+    int64_t len[2];
+    if (o->kind != OPND_access ||
+        scalar_type_bytes(o->u.access->base->type->elem) != 2)
+        return "";
+    if (wgmma_operand((Module *)m, o->u.access, mn, k, &w, len) != WGMMA_fits)
+        return ", _";
+    return w.transposed ? ", 1" : ", 0";
+}
+
+/* Operands: the accumulator, A in memory or registers, B. */
+static void add_wgmma(Alphabet *a, const Module *m, const Op *op,
+                      const char *name, LetterVec *out)
+{
+    int64_t n = op_attr_int(op, "n", 0), k = op_attr_int(op, "k", 0);
+    add(a, out, "%s %lldk%lld.%s.%s.%s, 1, 1%s%s", name, (long long)n,
+        (long long)k, scalar_info(op->operands[0].u.value->type->elem)->ptx,
+        wgmma_type(&op->operands[1]), wgmma_type(&op->operands[2]),
+        major(m, &op->operands[1], 64, k), major(m, &op->operands[2], n, k));
 }
 
 void letters_of_op(Alphabet *a, const Module *m, const Op *op, LetterVec *out)
@@ -585,7 +603,7 @@ void letters_of_op(Alphabet *a, const Module *m, const Op *op, LetterVec *out)
         add(a, out, "%s %lld", name, (long long)op_attr_int(op, "n", 0));
         return;
     case OP_async_wgmma_mma_async:
-        add_wgmma(a, op, name, out);
+        add_wgmma(a, m, op, name, out);
         return;
     default:
         if (name)
