@@ -336,6 +336,10 @@ static const char operands_text[] =
     "%rd1, %rd2, P, -1, 1, 0, 1;\n" WGMMA "%rd1, %rd2, P, 1, -1, 0, 1;\n" WGMMA
     "{%r3, %r4, %r5, %r6}, %rd2, P, 1, 1, 0;\n" WGMMA
     "{%r3, %r4, %r5, %r6}, %rd2, P, 1, 1, 1;\n"
+    "\tcp.async.ca.shared.global [%r1], [%rd1], 8;\n"
+    "\tcp.async.ca.shared.global [%r1+8], [%rd1], 4;\n"
+    "\tcp.async.ca.shared.global [%r1], [%rd1+16], 8, 0;\n"
+    "\tcp.async.ca.shared.global [%r1], [%rd1], 8, %r2;\n"
     "}\n";
 
 Test(readback, letters_tell_constants_apart)

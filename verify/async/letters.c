@@ -1,6 +1,7 @@
 /* Both sides of one table: an op's name comes from its attributes, that of an
  * instruction from its mnemonic and its last constant. An entry of the library
- * is named by the mnemonics in its PTX. */
+ * is named by the instructions in its PTX, which is read as a text of its own:
+ * by mnemonics, operands and the constants among these. */
 #include "verify/async/letters.h"
 
 #include "ir/cache_hint.h"
@@ -265,16 +266,41 @@ static unsigned matrices(const char *op)
     return strstr(op, ".x4") ? 4 : strstr(op, ".x2") ? 2 : 1;
 }
 
-static Letter by_mnemonic(Alphabet *a, const char *op)
+/* One for each operand: its value where it is a constant, else `_`. */
+static const char *with_operands(Alphabet *a, const PtxInstr *in)
 {
-    Letter l = { .count = 1 };
-    if (begins(op, "stmatrix.") && !strstr(op, ".trans")) {
-        l.count = matrices(op);
-        l.repeats = true;
-        op = "stmatrix";
+    StrBuf text = { 0 };
+    strbuf_add(&text, in->op);
+    for (unsigned i = 0, k = 0; i < in->n_operands; i++) {
+        const PtxArg *first = &in->args[k];
+        unsigned n = 0;
+        for (; k < in->n_args && in->args[k].operand <= i; k++)
+            n++;
+        strbuf_add(&text, i ? ", " : " ");
+        if (n == 1 && first->kind == PTX_int && !first->in_address)
+            strbuf_addf(&text, "%lld", (long long)first->value);
+        else
+            strbuf_add(&text, "_");
     }
-    if (is_family(op) || l.repeats)
-        l.id = add_name(a, op);
+    const char *out = arena_strdup(a->a, strbuf_text(&text));
+    strbuf_free(&text);
+    return out;
+}
+
+static Letter stmatrix_letter(Alphabet *a, unsigned n)
+{
+    return (
+        Letter){ .id = add_name(a, "stmatrix"), .count = n, .repeats = true };
+}
+
+/* An instruction that no row is for. */
+static Letter by_operands(Alphabet *a, const PtxInstr *in)
+{
+    if (begins(in->op, "stmatrix.") && !strstr(in->op, ".trans"))
+        return stmatrix_letter(a, matrices(in->op));
+    Letter l = { .count = 1 };
+    if (is_family(in->op))
+        l.id = add_name(a, with_operands(a, in));
     return l;
 }
 
@@ -380,7 +406,7 @@ Letter letter_of_instr(Alphabet *a, const PtxInstr *in)
     const Row *row = row_of(in->op);
     char name[192], number[128] = "";
     if (!row || row->code == OP_async_tile_store || !is_covered(row, in->op))
-        return by_mnemonic(a, in->op);
+        return by_operands(a, in);
     print_field(row, in, number, sizeof number);
     snprintf(name, sizeof name, "%s", row->name);
     for (int i = 0; i < 2 && row->parts[i]; i++)
@@ -454,27 +480,38 @@ static void add_copy(Alphabet *a, const Op *op, const char *name,
         add(a, out, "%s%s", name, part);
 }
 
-/* The mnemonics of an entry's PTX, a statement each. */
+/* An entry's PTX as a kernel, with one register for all of its operands: where
+ * one has several, they stand in a list. */
+static void add_entry_text(const Ptx *ptx, StrBuf *out)
+{
+    strbuf_add(out, ".entry e()\n{\n.reg .b32 %o;\n");
+    for (unsigned i = 0; i < ptx->n; i++)
+        strbuf_add(out, ptx->pieces[i].text ? ptx->pieces[i].text : "%o");
+    strbuf_add(out, "\n}\n");
+}
+
+/* The instructions of an entry's PTX. Where that cannot be read, neither can
+ * the kernel's. */
 static void add_entry(Alphabet *a, const Module *m, const Op *op,
                       LetterVec *out)
 {
     const Instr *in = op_instr(m, op);
     const Ptx *ptx = in ? instr_ptx_for(in, a->arch) : NULL;
+    Arena *own = arena_new();
     StrBuf text = { 0 };
-    for (unsigned i = 0; ptx && i < ptx->n; i++)
-        strbuf_add(&text, ptx->pieces[i].text ? ptx->pieces[i].text : "_");
-    for (const char *s = strbuf_text(&text); *s;) {
-        s += strspn(s, " \t\n{};");
-        if (*s == '@')
-            s += strcspn(s, " \t");
-        s += strspn(s, " \t");
-        size_t n = strcspn(s, " \t\n;");
-        Letter l = by_mnemonic(a, arena_strndup(a->a, s, n));
-        if (l.id)
-            VEC_PUSH(a->a, out, l);
-        s += strcspn(s, ";");
-    }
+    PtxKernel k;
+    const char *error;
+    uint32_t line;
+    if (ptx)
+        add_entry_text(ptx, &text);
+    if (ptx && ptx_read(own, strbuf_text(&text), "e", &k, &error, &line))
+        for (unsigned i = 0; i < k.n_instrs; i++) {
+            Letter l = letter_of_instr(a, &k.instrs[i]);
+            if (l.id)
+                VEC_PUSH(a->a, out, l);
+        }
     strbuf_free(&text);
+    arena_free(own);
 }
 
 static void add_tile_store(Alphabet *a, const Op *op, LetterVec *out)
@@ -482,9 +519,8 @@ static void add_tile_store(Alphabet *a, const Op *op, LetterVec *out)
     const Type *to = op->operands[0].u.access->base->type;
     if (scalar_type_bytes(to->elem) != 2)
         return; /* plain stores */
-    Letter l = by_mnemonic(a, "stmatrix.");
-    l.count = (unsigned)op_attr_int(op, "cols", 0) / 8 * 2;
-    VEC_PUSH(a->a, out, l);
+    unsigned n = (unsigned)op_attr_int(op, "cols", 0) / 8 * 2;
+    VEC_PUSH(a->a, out, stmatrix_letter(a, n));
 }
 
 static bool is_shared(const Module *m, const Op *op)
