@@ -5,10 +5,16 @@
  *
  * Callees are inlined before their callers, so each body is copied finished.
  * A procedure that reaches itself keeps its calls, with a remark. Parameters
- * are proved at the calls by check-seq, so a callee's asserts are dropped. */
-#include "passes/pass.h"
+ * are proved at the calls by check-seq, so a callee's asserts are dropped.
+ *
+ * inline_launches does the same to those calls alone by which host code
+ * launches kernels, and erases nothing. */
+#include "passes/inline.h"
 
+#include "ir/lib.h"
 #include "ir/name_map.h"
+#include "ir/values.h"
+#include "passes/pass.h"
 #include "passes/rewrite.h"
 
 /* Copying on, the calls of calls may grow without end: 2 to the n bodies. */
@@ -24,19 +30,56 @@ typedef struct Proc {
 } Proc;
 
 typedef struct Inline {
-    PassCtx *pc;
+    PassCtx *pc; /* NULL: only what launches is inlined */
+    Ctx *ctx;
+    Arena *scratch;
     Module *m;
-    NameMap *procs; /* -> Proc */
-    int64_t copied;
+    NameMap *procs;          /* -> Proc */
+    int64_t copied, n_calls; /* ops copied, calls inlined */
     bool failed;
 } Inline;
+
+/* ---- what launches ------------------------------------------------------- */
+
+typedef struct Launches {
+    const Module *m;
+    Arena *arena;
+    VEC(const Op *) seen; /* procedures, each looked into once */
+    bool found;
+} Launches;
+
+static bool find_launch(Op *op, void *user)
+{
+    Launches *l = user;
+    l->found |= op->code == OP_par_device;
+    Op *callee = op->code == OP_ctl_call
+                     ? module_symbol(l->m, op_attr_str(op, "callee", ""))
+                     : NULL;
+    for (size_t i = 0; i < l->seen.len && callee; i++)
+        callee = l->seen.data[i] == callee ? NULL : callee;
+    if (callee && !l->found) {
+        VEC_PUSH(l->arena, &l->seen, callee);
+        op_walk(callee, find_launch, l);
+    }
+    return !l->found;
+}
+
+bool op_launches(const Module *m, const Op *op)
+{
+    Launches l = { .m = m, .arena = arena_new() };
+    op_walk((Op *)op, find_launch, &l);
+    arena_free(l.arena);
+    return l.found;
+}
+
+/* ---- calls --------------------------------------------------------------- */
 
 static bool inline_proc(Inline *in, Proc *p);
 
 static Proc *callee_of(Inline *in, const Op *call)
 {
     const char *name = op_attr_str(call, "callee", "");
-    return name_map_get(in->procs, ctx_intern(in->pc->ctx, name));
+    return name_map_get(in->procs, ctx_intern(in->ctx, name));
 }
 
 static bool count_ops(Op *op, void *user)
@@ -49,34 +92,46 @@ static bool count_ops(Op *op, void *user)
 static void keep_call(Inline *in, Op *call, Proc *callee, const char *why)
 {
     callee->called = true;
-    diag_remark(in->pc->ctx, call->loc, "inline", "call of '@%s' is kept: %s",
+    diag_remark(in->ctx, call->loc, "inline", "call of '@%s' is kept: %s",
                 op_attr_str(call, "callee", ""), why);
 }
 
-static bool passes_condition(const Op *call)
+/* Do the tensors lie in memory that their parameters allow? check-par says so
+ * of the call where not. */
+static bool memories_suit(const Module *m, const Op *call, const Op *callee)
 {
-    for (unsigned i = 0; i < call->n_operands; i++)
-        if (call->operands[i].kind == OPND_cond)
-            return true;
-    return false;
+    const Block *params = callee->blocks[0];
+    for (unsigned i = 0; i < call->n_operands && i < params->n_args; i++) {
+        const Value *v = params->args[i].value;
+        const MemRef *want = v ? v->type->mem : NULL;
+        if (!want || call->operands[i].kind != OPND_access || !m->lib)
+            continue;
+        Value *given = call->operands[i].u.access->base;
+        const MemRef *found = value_root(given)->type->mem;
+        if (found && !mem_is_a(m->lib, found, want))
+            return false;
+    }
+    return true;
 }
 
 static void inline_call(Inline *in, Op *call)
 {
     Proc *callee = callee_of(in, call);
-    if (!callee)
+    if (!callee || (!in->pc && !op_launches(in->m, call)))
         return;
     if (!inline_proc(in, callee)) {
         keep_call(in, call, callee, "the procedure reaches itself");
         return;
     }
-    if (passes_condition(call)) {
+    if (call_passes_condition(in->m, call)) {
         keep_call(in, call, callee, "it passes a condition as a bool");
         return;
     }
+    if (!in->pc && !memories_suit(in->m, call, callee->op))
+        return;
     in->copied += callee->size;
     if (in->copied > MAX_COPIED) {
-        diag_error(in->pc->ctx, call->loc, "inline",
+        diag_error(in->ctx, call->loc, "inline",
                    "inlining copies more than %d ops", MAX_COPIED);
         in->failed = true;
         return;
@@ -86,13 +141,15 @@ static void inline_call(Inline *in, Op *call)
         return;
     }
     op_detach(call);
-    pass_count(in->pc, "calls inlined", 1);
+    in->n_calls++;
 }
 
 static void inline_block(Inline *in, Block *b)
 {
     for (Op *op = b->first, *next; op && !in->failed; op = next) {
         next = op->next;
+        if (!in->pc && op->code == OP_par_device)
+            continue;
         for (unsigned i = 0; i < op->n_blocks; i++)
             inline_block(in, op->blocks[i]);
         if (op->code == OP_ctl_call)
@@ -121,24 +178,34 @@ static bool may_go(const Inline *in, const Op *op)
             op_attr_int(op, "imported", 0));
 }
 
-bool pass_inline(PassCtx *pc, Module *m)
+/* ---- modules ------------------------------------------------------------- */
+
+static void inline_module(Inline *in)
 {
-    Inline in = { .pc = pc, .m = m, .procs = name_map_new(pc->scratch) };
-    for (Op *op = m->body->first; op; op = op->next)
+    in->procs = name_map_new(in->scratch);
+    for (Op *op = in->m->body->first; op; op = op->next)
         if (op->code == OP_ctl_proc) {
-            Proc *p = ARENA_NEW(pc->scratch, Proc);
+            Proc *p = ARENA_NEW(in->scratch, Proc);
             p->op = op;
             const char *name = op_attr_str(op, "name", "");
-            name_map_set(in.procs, ctx_intern(pc->ctx, name), p);
+            name_map_set(in->procs, ctx_intern(in->ctx, name), p);
         }
-    for (Op *op = m->body->first; op && !in.failed; op = op->next)
+    for (Op *op = in->m->body->first; op && !in->failed; op = op->next)
         if (op->code == OP_ctl_proc) {
             const char *name = op_attr_str(op, "name", "");
-            inline_proc(&in, name_map_get(in.procs, ctx_intern(pc->ctx, name)));
+            inline_proc(in, name_map_get(in->procs, ctx_intern(in->ctx, name)));
         } else {
             for (unsigned i = 0; i < op->n_blocks; i++)
-                inline_block(&in, op->blocks[i]);
+                inline_block(in, op->blocks[i]);
         }
+}
+
+bool pass_inline(PassCtx *pc, Module *m)
+{
+    Inline in = { .pc = pc, .ctx = pc->ctx, .scratch = pc->scratch, .m = m };
+    inline_module(&in);
+    if (in.n_calls)
+        pass_count(pc, "calls inlined", in.n_calls);
     for (Op *op = m->body->first, *next; op; op = next) {
         next = op->next;
         const char *name = op_attr_str(op, "name", "");
@@ -147,4 +214,30 @@ bool pass_inline(PassCtx *pc, Module *m)
             op_detach(op);
     }
     return !in.failed;
+}
+
+static bool find_launching_call(Op *op, void *user)
+{
+    Inline *in = user;
+    if (op->code == OP_ctl_call && op_launches(in->m, op))
+        in->n_calls++;
+    return op->code != OP_par_device && !in->n_calls;
+}
+
+Module *inline_launches(Ctx *ctx, Module *m)
+{
+    Inline in = { .ctx = ctx, .m = m };
+    block_walk(m->body, find_launching_call, &in);
+    if (!in.n_calls)
+        return NULL;
+    CtxMark mark = ctx_mark(ctx);
+    in.scratch = arena_new();
+    in.m = module_clone(m);
+    inline_module(&in);
+    arena_free(in.scratch);
+    ctx_rollback(ctx, mark);
+    if (!in.failed)
+        return in.m;
+    module_free(in.m);
+    return NULL;
 }

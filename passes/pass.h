@@ -36,6 +36,8 @@ typedef struct PassInfo {
     /* "all": changes nothing. "derived": keeps derived.* attributes right;
      * after other passes the manager drops them. */
     const char *preserves;
+    /* Is given the module with calls of what launches kernels in line. */
+    bool in_line;
 } PassInfo;
 
 const PassInfo *pass_find(const char *name);
@@ -143,7 +145,7 @@ struct PassManager {
     VEC(PassTime) times;
     VEC(const char *) fresh_checks;   /* ran since the last change */
     VEC(const char *) refuted_checks; /* those of them that refuted it */
-    unsigned failed;                /* the run that failed, if one did */
+    unsigned failed;                  /* the run that failed, if one did */
 };
 
 /* Runs the pipeline on *m, which becomes the result. False when a pass failed,

@@ -2,10 +2,12 @@
  *
  * Each pass that changes something gets a clone of the module; the clone takes
  * the module's place when the pass succeeded and left it well-formed. Checks
- * run on the module itself. */
+ * run on the module itself, or on a clone with the calls in line by which host
+ * code launches kernels. */
 #include "passes/pass.h"
 
 #include "ir/wellformed.h"
+#include "passes/inline.h"
 #include "passes/lower/lower.h"
 
 #include <errno.h>
@@ -408,11 +410,14 @@ static bool run_check(PassManager *pm, const PassRun *run, Module *m)
     const PassCheck *check = check_of(pm, run->pass->name);
     unsigned errors = ctx_error_count(pm->ctx);
     size_t first = pm->findings.len;
+    Module *own = run->pass->in_line ? inline_launches(pm->ctx, m) : NULL;
     if (check)
-        check->run(&pc, m, check->user);
+        check->run(&pc, own ? own : m, check->user);
     else
         pass_finding(&pc, (PassFinding){ run->pass->name, NULL, PASS_not_run,
                                          "it does not exist yet" });
+    if (own)
+        module_free(own);
     arena_free(scratch);
     VEC_PUSH(ctx_arena(pm->ctx), &pm->fresh_checks, run->pass->name);
     bool ok = ctx_error_count(pm->ctx) == errors;
@@ -444,7 +449,9 @@ static bool run_required(PassManager *pm, const PassRun *run, Module *m)
 
 static bool run_pass(PassManager *pm, const PassRun *run, Module **m)
 {
-    Module *clone = module_clone(*m);
+    Module *clone = run->pass->in_line ? inline_launches(pm->ctx, *m) : NULL;
+    if (!clone)
+        clone = module_clone(*m);
     Arena *scratch = arena_new();
     PassCtx pc = { pm->ctx, pm->prover, scratch, run, pm };
     unsigned errors = ctx_error_count(pm->ctx);

@@ -192,6 +192,35 @@ static bool map_tensor(CloneMap *cm, Module *m, Op *call, unsigned i,
     return true;
 }
 
+/* What a bool argument is worth that is a constant or the name of a bool, which
+ * is b == 1 as a condition; NULL of another condition. */
+static const Affine *bool_value(ExprCtx *x, const Cond *c)
+{
+    const Affine *one = affine_const(x, 1);
+    VarId v;
+    if (c->kind == COND_true)
+        return one;
+    if (c->kind == COND_false)
+        return affine_const(x, 0);
+    if (c->kind != COND_eq0)
+        return NULL;
+    const Affine *either[] = { affine_add(x, c->expr, one),
+                               affine_sub(x, one, c->expr) };
+    for (int i = 0; i < 2; i++)
+        if (affine_is_var(either[i], &v) && var_get(x, v)->kind == VAR_bool)
+            return either[i];
+    return NULL;
+}
+
+bool call_passes_condition(const Module *m, const Op *call)
+{
+    for (unsigned i = 0; i < call->n_operands; i++)
+        if (call->operands[i].kind == OPND_cond &&
+            !bool_value(m->exprs, call->operands[i].u.cond))
+            return true;
+    return false;
+}
+
 /* Lets a parameter stand for an argument. */
 static bool map_argument(CloneMap *cm, Module *m, Op *call, unsigned i,
                          const BlockArg *param)
@@ -200,6 +229,12 @@ static bool map_argument(CloneMap *cm, Module *m, Op *call, unsigned i,
     const Value *value = param->value;
     if (!value && o->kind == OPND_index) {
         clone_map_index(cm, param->var, o->u.index);
+        return true;
+    }
+    const Affine *truth =
+        !value && o->kind == OPND_cond ? bool_value(m->exprs, o->u.cond) : NULL;
+    if (truth) {
+        clone_map_index(cm, param->var, truth);
         return true;
     }
     if (value && o->kind == OPND_value)

@@ -26,5 +26,8 @@ Decided cond_decide(ExprCtx *x, const Cond *c);
  * at the call, when an argument cannot stand for its parameter. */
 bool call_inline(Module *m, Op *call, unsigned n_args, Module *from,
                  const Op *proc);
+/* Is an argument a condition that cannot stand for a bool: neither the name of
+ * one nor a constant? */
+bool call_passes_condition(const Module *m, const Op *call);
 
 #endif

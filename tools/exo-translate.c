@@ -13,6 +13,7 @@
 #endif
 #include "ir/eir.h"
 #include "ir/exo.h"
+#include "passes/inline.h"
 #include "passes/pass.h"
 #include "tools/certificate.h"
 #include "tools/check_report.h"
@@ -159,7 +160,8 @@ static ToolStatus bring_to_level(Translate *t)
     if (level_rank(have) == 2) {
         strbuf_add(&text, "check-async");
     } else if (level_rank(want) == 2) {
-        t->inputs.source = module_clone(t->m);
+        Module *own = inline_launches(t->ctx, t->m);
+        t->inputs.source = own ? own : module_clone(t->m);
         pipeline_text(t, "async", &text);
     } else {
         pipeline_text(t, have, &text);

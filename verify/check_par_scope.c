@@ -4,6 +4,8 @@
  * (docs/checks.md, "Memory"). */
 #include "verify/check_par_internal.h"
 
+#include "passes/inline.h"
+
 #include <string.h>
 
 enum { PERM_r = 1, PERM_w = 2, PERM_c = 4, PERM_all = 7 };
@@ -274,44 +276,19 @@ static void check_device_call(ParCheck *c, const Op *op)
     diag_fix(c->ctx, d, "inline the call");
 }
 
-typedef struct Launches {
-    const Module *m;
-    Arena *arena;
-    VEC(const Op *) seen; /* procedures, each looked into once */
-    bool found;
-} Launches;
-
-static bool find_launch(Op *op, void *user)
-{
-    Launches *l = user;
-    l->found |= op->code == OP_par_device;
-    Op *callee = op->code == OP_ctl_call
-                     ? module_symbol(l->m, op_attr_str(op, "callee", ""))
-                     : NULL;
-    for (size_t i = 0; i < l->seen.len && callee; i++)
-        callee = l->seen.data[i] == callee ? NULL : callee;
-    if (callee && !l->found) {
-        VEC_PUSH(l->arena, &l->seen, callee);
-        op_walk(callee, find_launch, l);
-    }
-    return !l->found;
-}
-
-/* A procedure with device functions becomes host code of its own, which other
- * host code does not call. */
+/* The pass manager has put calls of what launches in line where it can. */
 static void check_host_call(ParCheck *c, const Op *op)
 {
-    const char *name = op_attr_str(op, "callee", "_");
-    Launches l = { .m = c->m, .arena = c->m->arena };
-    op_walk((Op *)op, find_launch, &l);
-    if (!l.found)
+    if (!op_launches(c->m, op))
         return;
     Diag *d = pc_error(c, op, "scope",
-                       "%s launches a kernel: a procedure that is lowered "
-                       "on its own cannot be called by another",
-                       name);
-    diag_fix(c->ctx, d,
-             "inline the call: exo-opt --pass-pipeline=inline --emit=exo");
+                       "%s launches a kernel: such a call is put in line, and "
+                       "this one cannot be",
+                       op_attr_str(op, "callee", "_"));
+    diag_fix(
+        c->ctx, d,
+        "a procedure must not reach itself, tensors must lie in the memory "
+        "of their parameters, and a bool must be a name or a constant");
 }
 
 static void refuse_on_host(ParCheck *c, const Op *op, const char *what)

@@ -124,9 +124,8 @@ bool sched_inline(Sched *s, const SchedArg *a)
     Op *call = a[0].at.first, *callee = callee_of(s, &a[0]);
     if (!callee)
         return false;
-    for (unsigned i = 0; i < call->n_operands; i++)
-        if (call->operands[i].kind == OPND_cond)
-            return sched_fail(s, a[0].loc, "the call passes a condition");
+    if (call_passes_condition(s->m, call))
+        return sched_fail(s, a[0].loc, "the call passes a condition");
     Op *before = stmt_prev(call);
     if (!call_inline(s->m, call, call->n_operands, s->m, callee))
         return false;
