@@ -286,6 +286,7 @@ Turns *turns_new(Arena *arena, Module *m, const Op *host, Module *of,
         op_walk((Op *)proc, collect_around, &c);
         op_walk((Op *)proc, collect_program, &c);
     }
+    turns_products(t, of, proc);
     t->n_shared = 2 * (t->all.len + 1) * sizeof(Seen);
     t->seen[0] = aside_share(t->n_shared);
     t->seen[1] = t->seen[0] ? t->seen[0] + t->all.len + 1 : NULL;
@@ -579,7 +580,12 @@ void turn_print(StrBuf *out, const Turns *t, const TextTurn *x)
     int64_t v = 0;
     ExprCtx *exprs = x->m->exprs;
     bool any = turn_side(t, x, &v);
-    if (x->kind == TURN_block) {
+    if (x->kind == TURN_product) {
+        strbuf_add(out, "a part of ");
+        affine_print(out, exprs, x->e, NULL, 0);
+        strbuf_add(out, " may vanish: it multiplies variables, which the "
+                        "program does not");
+    } else if (x->kind == TURN_block) {
         strbuf_add(out, "this is never executed");
     } else if (!any && x->part) {
         cond_print(out, exprs, x->part, NULL, 0);

@@ -10,6 +10,8 @@
  *   a comparison    true, and false, where it decides the condition that it is
  *                   a part of
  *   a quotient, and that behind a remainder, in an index: two values
+ *   a product of variables in an index of the lowered text: never, as it can
+ *       vanish at any sizes, unless the program has such products too
  *
  * Turns are those of the lowered kernels, of the host code around them, and of
  * the par program. A turn that was not seen may have no other side: turns_next
@@ -22,10 +24,11 @@
 #include "verify/sizes.h"
 
 typedef enum TurnKind {
-    TURN_block,   /* op is the first of one */
-    TURN_ge0,     /* e >= 0 */
-    TURN_eq0,     /* e == 0 */
-    TURN_quotient /* e floordiv divisor */
+    TURN_block,    /* op is the first of one */
+    TURN_ge0,      /* e >= 0 */
+    TURN_eq0,      /* e == 0 */
+    TURN_quotient, /* e floordiv divisor */
+    TURN_product   /* e has other values, for all that is known */
 } TurnKind;
 
 typedef struct TextTurn {

@@ -1,4 +1,4 @@
-/* Shared by turns.c and turns_reach.c. */
+/* Shared by turns.c, turns_products.c and turns_reach.c. */
 #ifndef EXO_VERIFY_ASYNC_TURNS_IMPL_H
 #define EXO_VERIFY_ASYNC_TURNS_IMPL_H
 
@@ -38,5 +38,8 @@ const Op *turns_launch(const Turns *t, const Op *op);
 bool turn_is_lowered(const Turns *t, const TextTurn *turn);
 /* Of one that was seen one way: the value there. False: not at all. */
 bool turn_side(const Turns *t, const TextTurn *turn, int64_t *value);
+/* Adds each index of host and its kernels that multiplies more variables than
+ * any of proc does (NULL: two are too many), as hopeless. */
+void turns_products(Turns *t, Module *of, const Op *proc);
 
 #endif
