@@ -14,7 +14,8 @@ typedef struct Border {
     int64_t at;
 } Border;
 
-/* Iterations of loops at which a condition changes its outcome. */
+/* Iterations of loops at which a condition changes its outcome, or tasks come
+ * to the places of others. */
 typedef struct Turns {
     Border border[MOST_TURNS];
     unsigned n_borders;
@@ -111,7 +112,7 @@ static int64_t depth_of(const Chooser *c)
     return depth > MOST_DEPTH ? MOST_DEPTH : depth;
 }
 
-/* ---- guards -------------------------------------------------------------- */
+/* ---- turns --------------------------------------------------------------- */
 
 /* Where the loop over v takes a condition on e to its other outcome, as far as
  * this term says; -1: nowhere. */
@@ -186,14 +187,38 @@ static void note_turns(Turns *t, const Cond *c)
                      turn_of(c->expr, &c->expr->terms[i], t->c->loops[k].var));
 }
 
-static bool note_guard(Op *op, void *user)
+/* Where tasks come back to a place, or leave one out, as places are counted by
+ * the modulus or quotient of an index. */
+static void note_places(Turns *t, const Affine *e)
+{
+    for (uint32_t i = 0; e && i < e->n_terms; i++) {
+        const Atom *a = e->terms[i].atom;
+        if (a->kind != ATOM_mod && a->kind != ATOM_floordiv)
+            continue;
+        for (unsigned k = 0; k < t->c->n_loops; k++) {
+            const SizeLoop *l = &t->c->loops[k];
+            int64_t step = affine_coef(a->arg, l->var);
+            if (l->tasks && step > 0)
+                add_turn(t, l, (a->divisor + step - 1) / step - 1);
+        }
+    }
+}
+
+static bool note_turn(Op *op, void *user)
 {
     if (op->code == OP_ctl_if)
         note_turns(user, op->operands[0].u.cond);
+    for (unsigned i = 0; i < op->n_operands; i++) {
+        if (op->operands[i].kind != OPND_access)
+            continue;
+        const Access *a = op->operands[i].u.access;
+        for (unsigned k = 0; k < a->rank; k++)
+            note_places(user, a->dims[k].lo);
+    }
     return true;
 }
 
-/* The loop comes to the iteration where a condition turns, and one further,
+/* The loop comes to the iteration of the turn, and one further,
  * where it has not been there with up to `most` trips. */
 static void try_turn(Chooser *c, unsigned i, const Turns *t, unsigned k,
                      int64_t most, const int64_t *base, SizeSets *out)
@@ -261,7 +286,7 @@ void sizes_derive(Arena *arena, Module *m, const Op *proc, SizeSets *out)
 {
     Chooser *c = chooser_new(arena, m, proc);
     Turns turns = { .c = c };
-    op_walk((Op *)proc, note_guard, &turns);
+    op_walk((Op *)proc, note_turn, &turns);
     int64_t *base = ARENA_ARRAY(arena, int64_t, c->set.n + 1);
     find_base(c, base, 2, depth_of(c) + 1, false);
     if (!sizes_broken(proc, &c->set))

@@ -37,6 +37,14 @@ static const Row rows[] = {
       "                if k != 20 and k % 32 < 31 and b < 9:\n"
       "                    Fence(cuda_in_order, cuda_in_order)\n",
       "b: 1, 2, 3, 9, 10 tasks; k: 1, 2, 3, 21, 22, 32, 33 trips" },
+    /* up to where tasks come to the places of others */
+    { "M: size, y: f32[M] @ CudaGmemLinear",
+      "    with CudaDeviceFunction(blockDim=32):\n"
+      "        for b in cuda_tasks(0, M):\n"
+      "            for t in cuda_threads(0, 1, unit=cuda_thread):\n"
+      "                y[b % 40] = 1.0\n"
+      "                y[b - 2 * b / 33] = 1.0\n",
+      "b: 1, 2, 3, 17, 18, 40, 41 tasks" },
     /* no ragged tiles */
     { "M: size, N: size", "    assert M % 32 == 0\n" RING,
       "b: 1, 2, 3 tasks; k: 0, 1, 2, 3, 4, 7 trips" },
