@@ -126,10 +126,33 @@ bool size_loop_uses(const SizeLoop *l, VarId v)
     return affine_uses(l->lo, v) || affine_uses(l->hi, v);
 }
 
+/* A bound in terms of the loops around it, where these make it greatest or
+ * least. Those of another module are left. */
+static const Affine *at_end(const Chooser *c, const Affine *e, bool greatest)
+{
+    if (!e || c->copy)
+        return e;
+    for (unsigned i = c->n_loops; i-- > 0;) {
+        const SizeLoop *l = &c->loops[i];
+        bool last = (affine_coef(e, l->var) >= 0) == greatest;
+        if (!affine_uses(e, l->var))
+            continue;
+        const Affine *to =
+            last ? affine_add_const(c->m->exprs, l->hi, -1) : l->lo;
+        Subst s = { .n = 1, .var = &l->var, .to = &to };
+        e = to ? affine_subst(c->m->exprs, e, &s) : e;
+        if (!e)
+            return NULL;
+    }
+    return e;
+}
+
 static void note_loop(Chooser *c, const Op *op, unsigned dim, bool tasks)
 {
-    SizeLoop l = { .lo = in_proc(c, op->operands[2 * dim].u.index),
-                   .hi = in_proc(c, op->operands[2 * dim + 1].u.index),
+    const Affine *lo = in_proc(c, op->operands[2 * dim].u.index);
+    const Affine *hi = in_proc(c, op->operands[2 * dim + 1].u.index);
+    SizeLoop l = { .lo = at_end(c, lo, false),
+                   .hi = at_end(c, hi, true),
                    .tasks = tasks };
     bool any = false;
     if (c->n_loops == SIZE_LOOPS || !l.lo || !l.hi)

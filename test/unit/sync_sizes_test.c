@@ -45,6 +45,19 @@ static const Row rows[] = {
       "                y[b % 40] = 1.0\n"
       "                y[b - 2 * b / 33] = 1.0\n",
       "b: 1, 2, 3, 17, 18, 40, 41 tasks" },
+    /* a loop within a loop or a task, by as many as those make it */
+    { "M: size, N: size",
+      "    with CudaDeviceFunction(blockDim=32):\n"
+      "        for b in cuda_tasks(0, M):\n"
+      "            for k in seq(0, b + 1):\n"
+      "                if k != 6:\n"
+      "                    Fence(cuda_in_order, cuda_in_order)\n"
+      "            for i in seq(0, N):\n"
+      "                for j in seq(i, N):\n"
+      "                    if j != 8:\n"
+      "                        Fence(cuda_in_order, cuda_in_order)\n",
+      "b: 1, 2, 3, 7, 8 tasks; k: 1, 2, 3, 7, 8 trips; i: 1, 2, 3, 9, 10 "
+      "trips; j: 1, 2, 3, 9, 10 trips" },
     /* no ragged tiles */
     { "M: size, N: size", "    assert M % 32 == 0\n" RING,
       "b: 1, 2, 3 tasks; k: 0, 1, 2, 3, 4, 7 trips" },
