@@ -164,6 +164,25 @@ static bool read_alone_awaited(AsyncRun *r, const MachineEvent *e,
     return lane->known[mine.agent + 1] >= mine.epoch;
 }
 
+/* Nothing orders two clusters: neither fences nor barriers reach across. */
+static void fault_clusters(AsyncRun *r, const MachineEvent *e, const Stamp *s,
+                           unsigned cluster, bool write, bool other_write)
+{
+    StrBuf who = { 0 }, what = { 0 };
+    describe(&who, r, s);
+    describe_place(&what, e, s);
+    race_fault(r, e, s,
+               !other_write ? "D-WAR"
+               : write      ? "D-WAW"
+                            : "D-RAW",
+               "cluster %u %s %s, which cluster %u %s (%s); nothing orders two "
+               "clusters, each with tasks of its own",
+               e->agent.cluster, write ? "writes" : "reads", strbuf_text(&what),
+               cluster, other_write ? "writes" : "reads", strbuf_text(&who));
+    strbuf_free(&who);
+    strbuf_free(&what);
+}
+
 static void fault(AsyncRun *r, const MachineEvent *e, const Viewer *v,
                   const Stamp *s, bool write, bool other_write)
 {
@@ -232,19 +251,22 @@ static void check(AsyncRun *r, const MachineEvent *e, const Touch *t,
                   const State *p)
 {
     const Viewer *v = &t->viewer;
-    bool other = p->cluster != e->agent.cluster;
+    unsigned own = e->agent.cluster;
     bool write = t->write, adds = write && is_add(&t->stamp);
-    if (p->write.op && (other || !sees(r, e, v, &p->write, true)))
+    if (p->write.op && p->cluster != own)
+        fault_clusters(r, e, &p->write, p->cluster, write, true);
+    else if (p->write.op && !sees(r, e, v, &p->write, true))
         fault(r, e, v, &p->write, write, true);
     if (!write && p->write.op && p->write.object != e->object)
         fault_dead(r, e, &p->write);
     for (const Read *x = p->reads; x; x = x->next) {
         bool added = is_add(&x->stamp);
-        if ((write || added) && !(adds && added) &&
-            (other || !sees(r, e, v, &x->stamp, added))) {
+        if (!(write || added) || (adds && added))
+            continue;
+        if (x->cluster != own)
+            fault_clusters(r, e, &x->stamp, x->cluster, write, added);
+        else if (!sees(r, e, v, &x->stamp, added))
             fault(r, e, v, &x->stamp, write, added);
-            return;
-        }
     }
 }
 

@@ -34,7 +34,7 @@ State *state_copy(StatePool *p, const State *from)
     Read **last = &s->reads;
     for (const Read *x = from ? from->reads : NULL; x; x = x->next) {
         Read *copy = read_new(p);
-        *copy = (Read){ .stamp = x->stamp };
+        *copy = (Read){ .stamp = x->stamp, .cluster = x->cluster };
         *last = copy;
         last = &copy->next;
     }
@@ -59,10 +59,8 @@ void state_drop(StatePool *p, State *s)
 
 void state_add_read(StatePool *p, State *s, const Stamp *by, unsigned cluster)
 {
-    if (!s->write.op && !s->reads)
-        s->cluster = cluster;
     for (Read *x = s->reads; x; x = x->next)
-        if (x->stamp.agent == by->agent &&
+        if (x->stamp.agent == by->agent && x->cluster == cluster &&
             (x->stamp.mask == by->mask || x->stamp.epoch == by->epoch)) {
             uint32_t mask = x->stamp.mask | by->mask;
             x->stamp = *by;
@@ -70,7 +68,7 @@ void state_add_read(StatePool *p, State *s, const Stamp *by, unsigned cluster)
             return;
         }
     Read *x = read_new(p);
-    *x = (Read){ .stamp = *by, .next = s->reads };
+    *x = (Read){ .stamp = *by, .cluster = cluster, .next = s->reads };
     s->reads = x;
 }
 

@@ -10,13 +10,14 @@
 
 typedef struct Read {
     Stamp stamp;
+    unsigned cluster;
     struct Read *next;
 } Read;
 
 typedef struct State {
     uint32_t refs;
-    unsigned cluster;
-    Stamp write; /* op NULL: none */
+    unsigned cluster; /* of the write */
+    Stamp write;      /* op NULL: none */
     Read *reads;
     struct State *next; /* free list */
 } State;
@@ -33,7 +34,6 @@ State *state_keep(State *s); /* one more reference; NULL is fine */
 void state_drop(StatePool *p, State *s);
 /* Of a state that nobody shares. */
 void state_add_read(StatePool *p, State *s, const Stamp *by, unsigned cluster);
-void state_set_write(StatePool *p, State *s, const Stamp *by,
-                     unsigned cluster);
+void state_set_write(StatePool *p, State *s, const Stamp *by, unsigned cluster);
 
 #endif
