@@ -7,10 +7,6 @@
 #include <ctype.h>
 #include <string.h>
 
-/* What a CTA and a cluster of an sm_90 can have. */
-#define MAX_BLOCK_DIM 1024
-#define MAX_CLUSTER_DIM 16
-
 /* ---- dimensions --------------------------------------------------------- */
 
 static bool read_block_dim(ParInfo *pi, Op *op, int64_t *out)
@@ -46,25 +42,36 @@ static bool read_cluster_dim(ParInfo *pi, Op *op, int64_t *out)
 
 static bool check_limits(ParInfo *pi, Op *op, const ParDevice *d)
 {
-    if (d->block_dim > MAX_BLOCK_DIM) {
+    if (d->block_dim > THREADS_A_CTA) {
         par_error(pi, op, "device", "blockDim must be at most %d, found %lld",
-                  MAX_BLOCK_DIM, (long long)d->block_dim);
+                  THREADS_A_CTA, (long long)d->block_dim);
         return false;
     }
-    if (d->cluster_dim > MAX_CLUSTER_DIM) {
+    if (d->cluster_dim > CTAS_A_CLUSTER) {
         par_error(pi, op, "device",
                   "clusterDim must be at most %d, found "
                   "%lld",
-                  MAX_CLUSTER_DIM, (long long)d->cluster_dim);
+                  CTAS_A_CLUSTER, (long long)d->cluster_dim);
         return false;
     }
     const Param *p = op_attr_param(op, "blocks_per_sm");
-    if (p && (p->kind != PARAM_int || p->i < 1 || p->i > 32)) {
-        par_error(pi, op, "device",
-                  "blocks_per_sm must be an int from 1 to 32");
+    if (p &&
+        (p->kind != PARAM_int || p->i < 1 || p->i > CTAS_A_MULTIPROCESSOR)) {
+        par_error(pi, op, "device", "blocks_per_sm must be an int from 1 to %d",
+                  CTAS_A_MULTIPROCESSOR);
         return false;
     }
-    return true;
+    if (!p || p->i * d->block_dim <= THREADS_A_MULTIPROCESSOR)
+        return true;
+    Diag *e =
+        par_error(pi, op, "device",
+                  "blocks_per_sm=%lld with blockDim=%lld asks for %lld "
+                  "threads of a multiprocessor, which has %d",
+                  (long long)p->i, (long long)d->block_dim,
+                  (long long)(p->i * d->block_dim), THREADS_A_MULTIPROCESSOR);
+    diag_fix(pi->ctx, e, "blocks_per_sm of at most %lld",
+             (long long)(THREADS_A_MULTIPROCESSOR / d->block_dim));
+    return false;
 }
 
 static bool read_choice(ParInfo *pi, Op *op, const char *key, bool *out)
@@ -127,11 +134,11 @@ static bool read_role(ParInfo *pi, Op *op, const Param *p, int64_t first,
     }
     const Param *count = &p->items[1];
     if (count->kind != PARAM_int || count->i < 1 ||
-        count->i > MAX_BLOCK_DIM / 32) {
+        count->i > THREADS_A_CTA / 32) {
         par_error(pi, op, "device",
                   "count of warps '%s' must be an int from "
                   "1 to %d",
-                  r->name, MAX_BLOCK_DIM / 32);
+                  r->name, THREADS_A_CTA / 32);
         return false;
     }
     r->lo = first;

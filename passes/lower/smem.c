@@ -125,6 +125,25 @@ static void table_notes(Lower *L, Diag *d)
     }
 }
 
+/* As many CTAs as a multiprocessor is to hold must have room in it. */
+static bool fits_multiprocessor(Lower *L)
+{
+    int64_t blocks = L->dev->blocks_per_sm;
+    int64_t each = SHARED_MEMORY_A_MULTIPROCESSOR / blocks / 128 * 128 -
+                   SHARED_MEMORY_TAKEN;
+    if (L->smem.bytes <= each)
+        return true;
+    Diag *d = lower_error(L, L->dev->op->loc, "shared-memory",
+                          "shared memory of a CTA: %lld bytes needed, but "
+                          "with blocks_per_sm=%lld at most %lld there are",
+                          (long long)L->smem.bytes, (long long)blocks,
+                          (long long)each);
+    diag_fix(L->ctx, d,
+             "lower blocks_per_sm or a ring's depth, or stage less at a time");
+    table_notes(L, d);
+    return false;
+}
+
 bool smem_layout(Lower *L)
 {
     unsigned at = 0;
@@ -152,7 +171,7 @@ bool smem_layout(Lower *L)
     }
     L->smem.bytes = end;
     if (end <= SHARED_MEMORY_LIMIT)
-        return true;
+        return fits_multiprocessor(L);
     Diag *d = lower_error(L, L->dev->op->loc, "shared-memory",
                           "shared memory of a CTA: %lld bytes needed, at "
                           "most %d there are",
