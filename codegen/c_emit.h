@@ -116,6 +116,8 @@ const char *c_text(CPrinter *p, const char *fmt, ...) EXO_PRINTF(2, 3);
 const char *c_string(CPrinter *p, const char *s);
 /* An error at op and p->failed. Returns false. */
 bool c_refuse(CPrinter *p, const Op *op, const char *fmt, ...) EXO_PRINTF(3, 4);
+/* The same of a configuration's field, `Config.field`. */
+bool c_refuse_config(CPrinter *p, Loc at, const char *field);
 
 /* s with what C identifiers cannot hold replaced by `_`. */
 const char *c_identifier(CPrinter *p, const char *s);

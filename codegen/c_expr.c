@@ -186,11 +186,7 @@ static const char *print_atom(CPrinter *p, const Atom *atom)
             return print_product(p, atom);
         if (atom->opaque == OPAQUE_stride)
             return print_stride(p, atom);
-        diag_error(p->ctx, (Loc){ 0 }, "c-output",
-                   "configuration state (%s) has no form in C; pass the value "
-                   "as a parameter",
-                   atom->name ? atom->name : "?");
-        p->failed = true;
+        c_refuse_config(p, (Loc){ 0 }, atom->name ? atom->name : "?");
         return "0";
     }
     diag_error(p->ctx, (Loc){ 0 }, "c-output",

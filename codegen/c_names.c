@@ -69,6 +69,17 @@ bool c_refuse(CPrinter *p, const Op *op, const char *fmt, ...)
     return false;
 }
 
+bool c_refuse_config(CPrinter *p, Loc at, const char *field)
+{
+    Diag *d = diag_error(p->ctx, at, "c-output",
+                         "configuration state (%s) has no form in C", field);
+    diag_fix(p->ctx, d,
+             "make it a parameter of the procedures that use it; one that "
+             "writes it takes a tensor in DRAM without dimensions");
+    p->failed = true;
+    return false;
+}
+
 static bool is_in(const char *const *words, size_t n, const char *s)
 {
     for (size_t i = 0; i < n; i++)

@@ -387,6 +387,8 @@ bool c_scalar_op(CPrinter *p, const Op *op)
                         "'par.%s' has no form in C; lower the "
                         "procedure first (lower-par-to-async)",
                         row->name);
+    if (!strcmp(row->dialect, "cfg"))
+        return c_refuse_config(p, op->loc, op_attr_str(op, "field", "?"));
     return c_refuse(p, op, "'%s.%s' has no form in C", row->dialect, row->name);
 }
 
