@@ -8,7 +8,7 @@
  * are proved at the calls by check-seq, so a callee's asserts are dropped.
  *
  * inline_launches does the same to those calls alone by which host code
- * launches kernels, and erases nothing. */
+ * launches kernels. */
 #include "passes/inline.h"
 
 #include "ir/lib.h"
@@ -25,7 +25,8 @@ typedef enum Mark { MARK_new, MARK_open, MARK_done } Mark;
 typedef struct Proc {
     Op *op;
     Mark mark;
-    bool called; /* still, after inlining */
+    bool called;  /* still, after inlining */
+    bool inlined; /* where it was called */
     int64_t size;
 } Proc;
 
@@ -127,8 +128,10 @@ static void inline_call(Inline *in, Op *call)
         keep_call(in, call, callee, "it passes a condition as a bool");
         return;
     }
-    if (!in->pc && !memories_suit(in->m, call, callee->op))
+    if (!in->pc && !memories_suit(in->m, call, callee->op)) {
+        callee->called = true;
         return;
+    }
     in->copied += callee->size;
     if (in->copied > MAX_COPIED) {
         diag_error(in->ctx, call->loc, "inline",
@@ -141,6 +144,7 @@ static void inline_call(Inline *in, Op *call)
         return;
     }
     op_detach(call);
+    callee->inlined = true;
     in->n_calls++;
 }
 
@@ -171,13 +175,6 @@ static bool inline_proc(Inline *in, Proc *p)
     return true;
 }
 
-static bool may_go(const Inline *in, const Op *op)
-{
-    return !pass_option_bool(in->pc, "keep") &&
-           (*op_attr_str(op, "name", "") == '_' ||
-            op_attr_int(op, "imported", 0));
-}
-
 /* ---- modules ------------------------------------------------------------- */
 
 static void inline_module(Inline *in)
@@ -200,19 +197,28 @@ static void inline_module(Inline *in)
         }
 }
 
+/* Erases procedures that nobody can ask for and nobody calls: of those that are
+ * private or imported, all, or those alone that were put in line. */
+static void erase_uncalled(Inline *in, bool all)
+{
+    for (Op *op = in->m->body->first, *next; op; op = next) {
+        next = op->next;
+        const char *name = op_attr_str(op, "name", "");
+        Proc *p = name_map_get(in->procs, ctx_intern(in->ctx, name));
+        if (p && p->op == op && !p->called && (all || p->inlined) &&
+            (*name == '_' || op_attr_int(op, "imported", 0)))
+            op_detach(op);
+    }
+}
+
 bool pass_inline(PassCtx *pc, Module *m)
 {
     Inline in = { .pc = pc, .ctx = pc->ctx, .scratch = pc->scratch, .m = m };
     inline_module(&in);
     if (in.n_calls)
         pass_count(pc, "calls inlined", in.n_calls);
-    for (Op *op = m->body->first, *next; op; op = next) {
-        next = op->next;
-        const char *name = op_attr_str(op, "name", "");
-        Proc *p = name_map_get(in.procs, ctx_intern(pc->ctx, name));
-        if (p && p->op == op && !p->called && may_go(&in, op))
-            op_detach(op);
-    }
+    if (!pass_option_bool(pc, "keep"))
+        erase_uncalled(&in, true);
     return !in.failed;
 }
 
@@ -224,7 +230,7 @@ static bool find_launching_call(Op *op, void *user)
     return op->code != OP_par_device && !in->n_calls;
 }
 
-Module *inline_launches(Ctx *ctx, Module *m)
+Module *inline_launches(Ctx *ctx, Module *m, bool keep)
 {
     Inline in = { .ctx = ctx, .m = m };
     block_walk(m->body, find_launching_call, &in);
@@ -234,6 +240,8 @@ Module *inline_launches(Ctx *ctx, Module *m)
     in.scratch = arena_new();
     in.m = module_clone(m);
     inline_module(&in);
+    if (!keep)
+        erase_uncalled(&in, false);
     arena_free(in.scratch);
     ctx_rollback(ctx, mark);
     if (!in.failed)

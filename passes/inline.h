@@ -15,7 +15,9 @@ bool op_launches(const Module *m, const Op *op);
 /* A clone of m with the bodies of those callees in place of the host's calls,
  * for the caller to free; NULL where there is no such call, or putting them in
  * line would copy without end. Calls that cannot be put in line stay, of which
- * nothing is reported: check-par refuses them. No procedure is erased. */
-Module *inline_launches(Ctx *ctx, Module *m);
+ * nothing is reported: check-par refuses them. Callees that are private or
+ * imported and then called nowhere are erased unless `keep`: each is checked
+ * and lowered where it was called. */
+Module *inline_launches(Ctx *ctx, Module *m, bool keep);
 
 #endif

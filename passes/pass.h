@@ -36,7 +36,8 @@ typedef struct PassInfo {
     /* "all": changes nothing. "derived": keeps derived.* attributes right;
      * after other passes the manager drops them. */
     const char *preserves;
-    /* Is given the module with calls of what launches kernels in line. */
+    /* Is given the module with calls of what launches kernels in line
+     * (passes/inline.h); one that is no check has the option `keep`. */
     bool in_line;
 } PassInfo;
 

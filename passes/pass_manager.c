@@ -410,7 +410,7 @@ static bool run_check(PassManager *pm, const PassRun *run, Module *m)
     const PassCheck *check = check_of(pm, run->pass->name);
     unsigned errors = ctx_error_count(pm->ctx);
     size_t first = pm->findings.len;
-    Module *own = run->pass->in_line ? inline_launches(pm->ctx, m) : NULL;
+    Module *own = run->pass->in_line ? inline_launches(pm->ctx, m, true) : NULL;
     if (check)
         check->run(&pc, own ? own : m, check->user);
     else
@@ -449,11 +449,14 @@ static bool run_required(PassManager *pm, const PassRun *run, Module *m)
 
 static bool run_pass(PassManager *pm, const PassRun *run, Module **m)
 {
-    Module *clone = run->pass->in_line ? inline_launches(pm->ctx, *m) : NULL;
-    if (!clone)
-        clone = module_clone(*m);
     Arena *scratch = arena_new();
     PassCtx pc = { pm->ctx, pm->prover, scratch, run, pm };
+    Module *clone =
+        run->pass->in_line
+            ? inline_launches(pm->ctx, *m, pass_option_bool(&pc, "keep"))
+            : NULL;
+    if (!clone)
+        clone = module_clone(*m);
     unsigned errors = ctx_error_count(pm->ctx);
     bool ok = run->pass->run(&pc, clone);
     arena_free(scratch);

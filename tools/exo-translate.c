@@ -160,7 +160,7 @@ static ToolStatus bring_to_level(Translate *t)
     if (level_rank(have) == 2) {
         strbuf_add(&text, "check-async");
     } else if (level_rank(want) == 2) {
-        Module *own = inline_launches(t->ctx, t->m);
+        Module *own = inline_launches(t->ctx, t->m, true);
         t->inputs.source = own ? own : module_clone(t->m);
         pipeline_text(t, "async", &text);
     } else {

@@ -32,7 +32,7 @@ ToolStatus run_lower(Run *r)
     pm.checks = tool_checks(&pm.n_checks);
     Pipeline p = { 0 };
     r->lowered = module_clone(r->m);
-    if (!pipeline_parse(r->ctx, "lower-par-to-async", &p) ||
+    if (!pipeline_parse(r->ctx, "lower-par-to-async{keep=true}", &p) ||
         !pipeline_run(&pm, &p, &r->lowered))
         return TOOL_wrong;
     r->host = module_symbol(r->lowered, name);
