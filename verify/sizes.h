@@ -19,6 +19,8 @@ typedef struct SizeSet {
 typedef struct SizeSets {
     SizeSet *data;
     size_t len, cap;
+    size_t needed;      /* the first ones: without them nothing is proved */
+    const char *beyond; /* why no sets show all; NULL: they do */
 } SizeSets;
 
 enum { SIZE_SETS = 4 };

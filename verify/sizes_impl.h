@@ -1,4 +1,4 @@
-/* Shared by sizes.c and sizes_phases.c: what a program says about its sizes. */
+/* Shared by the files of sizes: what a program says about its sizes. */
 #ifndef EXO_VERIFY_SIZES_IMPL_H
 #define EXO_VERIFY_SIZES_IMPL_H
 
@@ -6,6 +6,8 @@
 
 enum { SIZE_LOOPS = 64, SIZE_MAPPED = 32 };
 #define SIZE_MOST (INT64_C(1) << 20)
+/* The last iteration to which a loop is taken. */
+enum { SIZE_MOST_TURN = 1 << 13 };
 
 /* A loop whose bounds depend on parameters. */
 typedef struct SizeLoop {
@@ -51,5 +53,14 @@ bool chooser_mend(Chooser *c);
 /* The values tried as a set of their own. */
 SizeSet chooser_keep(const Chooser *c);
 bool sizes_equal(const SizeSet *a, const SizeSet *b);
+/* Tries these values. */
+void chooser_load(Chooser *c, const int64_t *values);
+/* Adds the values tried as a set, where none is equal. False: there are too
+ * many sets. */
+bool chooser_add(Chooser *c, SizeSets *out);
+
+/* Adds sets with so many trips of two loops that tasks come to each other's
+ * places by their strides. base: values to start from. */
+void sizes_meet(Chooser *c, const int64_t *base, SizeSets *out);
 
 #endif

@@ -5,7 +5,7 @@
 #include <string.h>
 
 enum { MOST_SETS = 32, MOST_DEPTH = 8, TRIES = 64 };
-enum { MOST_TURNS = 8, MOST_TURN = 1 << 13 };
+enum { MOST_TURNS = 8 };
 
 /* A value of a parameter at which a condition changes its outcome, what else
  * stands in it being 0. */
@@ -25,17 +25,18 @@ typedef struct Turns {
     int64_t at[MOST_TURNS];
 } Turns;
 
-static void add_current(Chooser *c, SizeSets *out)
+bool chooser_add(Chooser *c, SizeSets *out)
 {
-    if (out->len >= MOST_SETS)
-        return;
     for (size_t i = 0; i < out->len; i++)
         if (sizes_equal(&out->data[i], &c->set))
-            return;
+            return true;
+    if (out->len >= MOST_SETS)
+        return false;
     VEC_PUSH(c->arena, out, chooser_keep(c));
+    return true;
 }
 
-static void load(Chooser *c, const int64_t *values)
+void chooser_load(Chooser *c, const int64_t *values)
 {
     if (c->set.n)
         memcpy(c->values, values, c->set.n * sizeof *values);
@@ -61,19 +62,19 @@ static bool set_trips(Chooser *c, unsigned i, const SizeLoop *l, int64_t n,
 static void try_trips(Chooser *c, unsigned i, const SizeLoop *l, int64_t n,
                       bool whole, const int64_t *base, SizeSets *out)
 {
-    load(c, base);
+    chooser_load(c, base);
     if (!set_trips(c, i, l, n, whole))
         return;
     int64_t from = c->values[i];
     for (int64_t k = 0; k < TRIES; k++) {
-        load(c, base);
+        chooser_load(c, base);
         c->values[i] = from + k * c->step[i];
         c->pinned[i] = true;
         bool ok = chooser_mend(c);
         c->pinned[i] = false;
         if (!ok)
             continue;
-        add_current(c, out);
+        chooser_add(c, out);
         return;
     }
 }
@@ -127,9 +128,9 @@ static int64_t turn_of(const Affine *e, const Term *t, VarId v)
         return -1;
     int64_t step = affine_coef(a->arg, v);
     int64_t round = step > 1 ? a->divisor / step : a->divisor;
-    return a->kind == ATOM_mod ? round - 1
-           : times > MOST_TURN ? -1
-                               : (times + 1) * round;
+    return a->kind == ATOM_mod      ? round - 1
+           : times > SIZE_MOST_TURN ? -1
+                                    : (times + 1) * round;
 }
 
 static void add_turn(Turns *t, const SizeLoop *l, int64_t at)
@@ -137,7 +138,7 @@ static void add_turn(Turns *t, const SizeLoop *l, int64_t at)
     for (unsigned i = 0; i < t->n; i++)
         if (t->loop[i] == l && t->at[i] == at)
             return;
-    if (at < 0 || at > MOST_TURN || t->n == MOST_TURNS)
+    if (at < 0 || at > SIZE_MOST_TURN || t->n == MOST_TURNS)
         return;
     t->loop[t->n] = l;
     t->at[t->n++] = at;
@@ -149,7 +150,7 @@ static void add_border(Turns *t, unsigned param, int64_t at)
     int64_t most = SIZE_MOST;
     for (unsigned k = 0; k < c->n_loops; k++)
         if (size_loop_uses(&c->loops[k], c->set.vars[param]))
-            most = MOST_TURN;
+            most = SIZE_MOST_TURN;
     for (unsigned i = 0; i < t->n_borders; i++)
         if (t->border[i].param == param && t->border[i].at == at)
             return;
@@ -226,7 +227,7 @@ static void try_turn(Chooser *c, unsigned i, const Turns *t, unsigned k,
     const SizeLoop *l = t->loop[k];
     Env env = sizes_env(&c->set);
     int64_t lo;
-    load(c, base);
+    chooser_load(c, base);
     if (!affine_eval(l->lo, &env, &lo))
         return;
     for (int64_t n = t->at[k] - lo + 1; n <= t->at[k] - lo + 2; n++)
@@ -245,13 +246,13 @@ static void try_border(Chooser *c, const Border *b, const int64_t *base,
     for (int64_t v = b->at - 1; v <= last; v++) {
         if (v < least || v % c->step[b->param])
             continue;
-        load(c, base);
+        chooser_load(c, base);
         c->values[b->param] = v;
         c->pinned[b->param] = true;
         bool ok = chooser_mend(c);
         c->pinned[b->param] = false;
         if (ok)
-            add_current(c, out);
+            chooser_add(c, out);
     }
 }
 
@@ -290,10 +291,11 @@ void sizes_derive(Arena *arena, Module *m, const Op *proc, SizeSets *out)
     int64_t *base = ARENA_ARRAY(arena, int64_t, c->set.n + 1);
     find_base(c, base, 2, depth_of(c) + 1, false);
     if (!sizes_broken(proc, &c->set))
-        add_current(c, out);
+        chooser_add(c, out);
     find_base(c, base, 1, 2, true);
     if (!sizes_broken(proc, &c->set))
-        add_current(c, out);
+        chooser_add(c, out);
+    sizes_meet(c, base, out);
     for (unsigned i = 0; i < c->set.n; i++)
         vary(c, i, &turns, base, out);
     find_base(c, base, 2, depth_of(c) + 1, false);
@@ -340,7 +342,7 @@ static void cover(Chooser *c, const SizeLoop *l, const SizeSets *sets, size_t n,
                   Covered *out)
 {
     for (size_t k = 0; k < n; k++) {
-        load(c, sets->data[k].values);
+        chooser_load(c, sets->data[k].values);
         int64_t trips = chooser_trips(c, l);
         bool tiles = false;
         if (trips < 0)

@@ -242,8 +242,11 @@ static const char *check_derived(Check *c, Arena *arena)
     for (; n < sets.len && check_set(c, &sets.data[n]); n++)
         strbuf_addf(&which, "%s%s", n ? "; " : "",
                     *c->sizes ? c->sizes : "all sizes");
-    if (n && n < sets.len && !c->refuted && c->n_events >= c->most_events)
+    if (n && n >= sets.needed && n < sets.len && !c->refuted &&
+        c->n_events >= c->most_events)
         c->unknown = NULL;
+    if (!c->unknown)
+        c->unknown = sets.beyond;
     if (!sets.len)
         c->unknown = "no sizes were found that satisfy the asserts: give them";
     const char *text = c->unknown || c->refuted

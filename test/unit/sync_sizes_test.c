@@ -45,6 +45,23 @@ static const Row rows[] = {
       "                y[b % 40] = 1.0\n"
       "                y[b - 2 * b / 33] = 1.0\n",
       "b: 1, 2, 3, 17, 18, 40, 41 tasks" },
+    /* up to where strides of a task and a loop meet */
+    { "M: size, N: size, y: f32[7 * M + 3 * N] @ CudaGmemLinear",
+      "    with CudaDeviceFunction(blockDim=32):\n"
+      "        for b in cuda_tasks(0, M):\n"
+      "            for t in cuda_threads(0, 1, unit=cuda_thread):\n"
+      "                for i in seq(0, N):\n"
+      "                    y[7 * b + 3 * i] = 1.0\n",
+      "b: 1, 2, 3, 4 tasks; i: 1, 2, 3, 8 trips" },
+    /* not where an assert keeps them apart */
+    { "M: size, N: size, y: f32[7 * M + N] @ CudaGmemLinear",
+      "    assert N <= 7\n"
+      "    with CudaDeviceFunction(blockDim=32):\n"
+      "        for b in cuda_tasks(0, M):\n"
+      "            for t in cuda_threads(0, 1, unit=cuda_thread):\n"
+      "                for i in seq(0, N):\n"
+      "                    y[7 * b + i] = 1.0\n",
+      "b: 1, 2, 3 tasks; i: 1, 2, 3 trips" },
     /* a loop within a loop or a task, by as many as those make it */
     { "M: size, N: size",
       "    with CudaDeviceFunction(blockDim=32):\n"
