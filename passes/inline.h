@@ -1,8 +1,9 @@
 /* Calls by which host code launches kernels.
  *
- * A procedure with device functions becomes a host.proc of its own, which other
- * host code does not call. So what is checked and lowered at level par has such
- * calls in line: the pass manager sees to it for the passes whose row says so. */
+ * A procedure with device functions becomes a host.proc of its own, which
+ * other host code does not call. So what is checked and lowered at level par
+ * has such calls in line: the pass manager sees to it for the passes whose row
+ * says so. */
 #ifndef EXO_PASSES_INLINE_H
 #define EXO_PASSES_INLINE_H
 
