@@ -42,9 +42,10 @@ unsigned sizes_choose(Arena *arena, Module *m, const Op *proc, Module *of,
  * memory are counted), and task loops one task, two and three, with last
  * tiles that are whole and ragged; and as many as bring a loop to where a
  * condition on it changes its outcome (`k != 77`, `b < 100`), and tasks to
- * where they may come to the places of others (`y[b % 40]`); and a parameter
- * around where a condition on it does (`K > 100`, a bool). The others stay
- * at a value with some trips. Adds sets that are all different and keep the
+ * where they may come to the places of others (`y[b % 40]`, `y[b / 8 % 5]`,
+ * with another loop `y[7 * b + i]`); and a parameter around where a condition
+ * on it does (`K > 100`, a bool). The others stay at a value with some trips.
+ * Adds sets that are all different and keep the
  * asserts. */
 void sizes_derive(Arena *arena, Module *m, const Op *proc, SizeSets *out);
 /* What the first n sets take the loops through:

@@ -60,7 +60,8 @@ void chooser_load(Chooser *c, const int64_t *values);
 bool chooser_add(Chooser *c, SizeSets *out);
 
 /* Adds sets with so many trips of two loops that tasks come to each other's
- * places by their strides. base: values to start from. */
+ * places by their strides, and so many tasks that they do by moduli and
+ * quotients. base: values to start from. */
 void sizes_meet(Chooser *c, const int64_t *base, SizeSets *out);
 
 #endif

@@ -1,8 +1,13 @@
-/* Sizes at which tasks come to each other's places by their strides. In
+/* Sizes at which tasks come to each other's places: by their strides, and by
+ * moduli and quotients. In
  * `y[7 * b + i]` task b at i + 7 is where task b + 1 is at i: two tasks and
  * eight trips of i show it, fewer do not. In general strides p and q meet after
  * q / gcd steps along the first and p / gcd along the second; both loops get
- * one trip more than that, whatever parameters they depend on. */
+ * one trip more than that, whatever parameters they depend on. An index with
+ * moduli and quotients of a task moves by a constant from one of its periods to
+ * the next (`b / 8 % 5`: 40 tasks, by 0), and what conditions let through has
+ * a period too; each task of one period has met the same one of the next after
+ * two. */
 #include "verify/sizes_impl.h"
 
 #include "ir/lib.h"
@@ -11,7 +16,8 @@
 
 enum { MOST_MEETINGS = 8 };
 
-/* Two loops, one of them of tasks, and the trips after which they have met. */
+/* Two loops, one of them of tasks, or one that meets itself; and the trips after
+ * which they have met. */
 typedef struct Meeting {
     const SizeLoop *loop[2];
     int64_t trips[2];
@@ -23,7 +29,8 @@ typedef struct Meetings {
     Arena *arena;
     unsigned n;
     Meeting all[MOST_MEETINGS];
-    bool beyond; /* there are more */
+    bool beyond;             /* there are more */
+    int64_t let[SIZE_LOOPS]; /* by loop: the period of conditions on it */
 } Meetings;
 
 static void add_meeting(Meetings *t, const Meeting *m)
@@ -66,6 +73,104 @@ static void note_index(Meetings *t, const Affine *e)
         }
 }
 
+/* ---- periods ------------------------------------------------------------- */
+
+/* A period that is too long to be told. */
+#define FAR (SIZE_MOST + 1)
+
+/* An expression is greater by `step` when a variable is by `period`. */
+typedef struct Shift {
+    int64_t period, step;
+} Shift;
+
+static int64_t common_period(int64_t a, int64_t b)
+{
+    if (a >= FAR || b >= FAR)
+        return FAR;
+    int64_t n = a / int_gcd(a, b) * b;
+    return n < FAR ? n : FAR;
+}
+
+static Shift shift_of(const Affine *e, VarId v);
+
+static Shift atom_shift(const Atom *a, VarId v)
+{
+    if (a->kind == ATOM_var)
+        return (Shift){ 1, a->var == v };
+    if (a->kind == ATOM_opaque || !affine_uses(a->arg, v))
+        return (Shift){ 1, 0 };
+    Shift s = shift_of(a->arg, v);
+    int64_t times = a->divisor / int_gcd(a->divisor, s.step);
+    if (s.period >= FAR || times > SIZE_MOST / s.period)
+        return (Shift){ FAR, 0 };
+    int64_t moved = s.step / (a->divisor / times);
+    return (Shift){ s.period * times, a->kind == ATOM_mod ? 0 : moved };
+}
+
+static Shift shift_of(const Affine *e, VarId v)
+{
+    Shift all = { 1, 0 };
+    for (uint32_t i = 0; i < e->n_terms; i++) {
+        Shift s = atom_shift(e->terms[i].atom, v);
+        int64_t n = common_period(all.period, s.period), one, old;
+        if (n >= FAR || __builtin_mul_overflow(s.step, n / s.period, &one) ||
+            __builtin_mul_overflow(one, e->terms[i].coef, &one) ||
+            __builtin_mul_overflow(all.step, n / all.period, &old) ||
+            __builtin_add_overflow(one, old, &all.step))
+            return (Shift){ FAR, 0 };
+        all.period = n;
+    }
+    return all;
+}
+
+static void note_condition(Meetings *t, const Cond *c)
+{
+    if (!c || c->kind == COND_true || c->kind == COND_false)
+        return;
+    if (c->kind != COND_ge0 && c->kind != COND_eq0) {
+        note_condition(t, c->lhs);
+        note_condition(t, c->rhs);
+        return;
+    }
+    for (unsigned k = 0; k < t->c->n_loops; k++)
+        t->let[k] = common_period(t->let[k],
+                                  shift_of(c->expr, t->c->loops[k].var).period);
+}
+
+static bool note_if(Op *op, void *user)
+{
+    if (op->code == OP_ctl_if)
+        note_condition(user, op->operands[0].u.cond);
+    return true;
+}
+
+/* The tasks that come to places of an access again. Where the place moves
+ * evenly none does; where it moves from period to period and every task counts,
+ * neighbours meet if any do. */
+static void note_periods(Meetings *t, const Access *a)
+{
+    for (unsigned k = 0; k < t->c->n_loops; k++) {
+        const SizeLoop *l = &t->c->loops[k];
+        int64_t period = 1;
+        bool moves = false;
+        for (unsigned d = 0; d < a->rank; d++) {
+            Shift s = a->dims[d].lo ? shift_of(a->dims[d].lo, l->var)
+                                    : (Shift){ 1, 0 };
+            period = common_period(period, s.period);
+            moves = moves || s.step;
+        }
+        int64_t all = common_period(period, t->let[k]);
+        bool some = t->let[k] > 1;
+        if (!l->tasks || all == 1 || (moves && (period == 1 || !some)))
+            continue;
+        if (some)
+            add_meeting(t, &(Meeting){ { l, l }, { 2 * all, 2 * all }, 0 });
+        add_meeting(t, &(Meeting){ { l, l }, { all + 1, all + 1 }, 0 });
+    }
+}
+
+/* ---- what is written ----------------------------------------------------- */
+
 static bool is_global(const Chooser *c, const Value *v)
 {
     const Mem *mem =
@@ -88,6 +193,8 @@ static bool note_writes(Op *op, void *user)
         for (unsigned k = 0; a && k < a->rank; k++)
             if (a->dims[k].lo)
                 note_index(t, a->dims[k].lo);
+        if (a)
+            note_periods(t, a);
     }
     return true;
 }
@@ -144,15 +251,16 @@ static bool mend_rest(Chooser *c, unsigned i, unsigned k)
 }
 
 /* Parameters i and k at values with which the loops meet; both at the greater,
- * where asserts want that. One parameter that drives both is taken one trip
+ * where asserts want that. One parameter that drives two is taken one trip
  * further: there the last task may have fewer. */
 static bool meet_by(Chooser *c, const Meeting *m, unsigned i, unsigned k,
                     const int64_t *base)
 {
+    int64_t more = i == k && m->loop[0] != m->loop[1];
     for (unsigned round = 0; round < 2; round++) {
         chooser_load(c, base);
-        reach(c, i, m->loop[0], m->trips[0] + (i == k));
-        reach(c, k, m->loop[1], m->trips[1] + (i == k));
+        reach(c, i, m->loop[0], m->trips[0] + more);
+        reach(c, k, m->loop[1], m->trips[1] + more);
         int64_t *least =
             c->values[i] < c->values[k] ? &c->values[i] : &c->values[k];
         if (round)
@@ -199,10 +307,13 @@ static bool add_set(Chooser *c, const Meeting *m, const int64_t *base,
 void sizes_meet(Chooser *c, const int64_t *base, SizeSets *out)
 {
     Meetings t = { .c = c, .arena = c->arena };
+    for (unsigned k = 0; k < c->n_loops; k++)
+        t.let[k] = 1;
+    op_walk((Op *)c->proc, note_if, &t);
     op_walk((Op *)c->proc, note_writes, &t);
     for (unsigned i = 0; i < t.n; i++)
         t.beyond = !add_set(c, &t.all[i], base, out) || t.beyond;
     if (t.beyond)
-        out->beyond = "strides of tasks meet at sizes beyond those that are "
+        out->beyond = "tasks meet at sizes beyond those that are "
                       "derived: give sizes";
 }

@@ -62,6 +62,14 @@ static const Row rows[] = {
       "                for i in seq(0, N):\n"
       "                    y[7 * b + i] = 1.0\n",
       "b: 1, 2, 3 tasks; i: 1, 2, 3 trips" },
+    /* up to a period of a nested quotient and a condition, twice */
+    { "M: size, y: f32[M] @ CudaGmemLinear",
+      "    with CudaDeviceFunction(blockDim=32):\n"
+      "        for b in cuda_tasks(0, M):\n"
+      "            for t in cuda_threads(0, 1, unit=cuda_thread):\n"
+      "                if b % 4 == 0:\n"
+      "                    y[b / 8 % 3] = 1.0\n",
+      "b: 1, 2, 3, 4, 5, 48 tasks" },
     /* a loop within a loop or a task, by as many as those make it */
     { "M: size, N: size",
       "    with CudaDeviceFunction(blockDim=32):\n"
