@@ -53,10 +53,42 @@ static bool has_small_strides(int64_t p, int64_t q)
            q > -SIZE_MOST * SIZE_MOST && q < SIZE_MOST * SIZE_MOST;
 }
 
+static bool is_of_sizes(const Chooser *c, VarId v)
+{
+    for (unsigned k = 0; k < c->n_loops; k++)
+        if (c->loops[k].var == v)
+            return true;
+    return false;
+}
+
+/* Tasks and a loop whose trips no size changes: `y[b + 10 * i]`. It has to make
+ * its steps itself. */
+static void note_fixed(Meetings *t, const SizeLoop *l, const Affine *e)
+{
+    int64_t p = affine_coef(e, l->var), lo, hi;
+    for (uint32_t i = 0; i < e->n_terms; i++) {
+        const Atom *a = e->terms[i].atom;
+        int64_t q = e->terms[i].coef;
+        if (a->kind != ATOM_var || is_of_sizes(t->c, a->var) ||
+            !has_small_strides(p, q))
+            continue;
+        const Var *v = var_get(t->c->m->exprs, a->var);
+        int64_t g = int_gcd(p, q);
+        if (!v->lo || !v->hi || !affine_is_const(v->lo, &lo) ||
+            !affine_is_const(v->hi, &hi) || hi - lo <= llabs(p / g))
+            continue;
+        int64_t n = llabs(q / g) + 1;
+        add_meeting(t, &(Meeting){ { l, l }, { n, n }, 0 });
+    }
+}
+
 /* The loops from which the places of an index are counted, two by two. */
 static void note_index(Meetings *t, const Affine *e)
 {
     const SizeLoop *loops = t->c->loops;
+    for (unsigned i = 0; i < t->c->n_loops; i++)
+        if (loops[i].tasks)
+            note_fixed(t, &loops[i], e);
     for (unsigned i = 0; i < t->c->n_loops; i++)
         for (unsigned k = 0; k < t->c->n_loops; k++) {
             int64_t p = affine_coef(e, loops[i].var);

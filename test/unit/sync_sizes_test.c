@@ -53,6 +53,14 @@ static const Row rows[] = {
       "                for i in seq(0, N):\n"
       "                    y[7 * b + 3 * i] = 1.0\n",
       "b: 1, 2, 3, 4 tasks; i: 1, 2, 3, 8 trips" },
+    /* the loop's trips are fixed */
+    { "M: size, y: f32[M + 100] @ CudaGmemLinear",
+      "    with CudaDeviceFunction(blockDim=32):\n"
+      "        for b in cuda_tasks(0, M):\n"
+      "            for t in cuda_threads(0, 1, unit=cuda_thread):\n"
+      "                for i in seq(0, 5):\n"
+      "                    y[b + 10 * i] = 1.0\n",
+      "b: 1, 2, 3, 11 tasks" },
     /* not where an assert keeps them apart */
     { "M: size, N: size, y: f32[7 * M + N] @ CudaGmemLinear",
       "    assert N <= 7\n"
