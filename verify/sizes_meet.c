@@ -16,8 +16,8 @@
 
 enum { MOST_MEETINGS = 8 };
 
-/* Two loops, one of them of tasks, or one that meets itself; and the trips after
- * which they have met. */
+/* Two loops, one of them of tasks, or one that meets itself; and the trips
+ * after which they have met. */
 typedef struct Meeting {
     const SizeLoop *loop[2];
     int64_t trips[2];
