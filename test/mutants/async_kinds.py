@@ -315,9 +315,10 @@ KINDS = [
     Kind("", "no meeting where K is ragged",
          replace(r"ctl\.if .* or %K \+ \d+ <= ", r" or %K \+ \d+ <= [^o]* o",
                  " o"), "D-RAW", ragged),
+    # A task of split-K has 32 steps.
     Kind("", "nothing from step 40 on",
          replace(r"ctl\.if %k >= 1 origin", "%k >= 1", "%k >= 1 and %k < 40"),
-         ANY, ragged),
+         ANY, ragged, but=("split_k",)),
 ]
 
 
