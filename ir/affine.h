@@ -145,6 +145,9 @@ bool cond_uses(const Cond *c, VarId v);
 /* Calls fn for every variable that occurs, atoms included; may repeat. */
 void affine_walk_vars(const Affine *a, void (*fn)(VarId, void *), void *user);
 void cond_walk_vars(const Cond *c, void (*fn)(VarId, void *), void *user);
+/* Calls fn for every expression that c compares with zero. */
+void cond_walk_exprs(const Cond *c, void (*fn)(const Affine *, void *),
+                     void *user);
 
 /* Constant bounds of a by interval arithmetic over the variables' bounds:
  * lo <= a <= hi, both inclusive. Each returns false where there is none. */

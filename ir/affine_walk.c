@@ -73,6 +73,17 @@ void cond_walk_vars(const Cond *c, void (*fn)(VarId, void *), void *user)
     cond_walk_vars(c->rhs, fn, user);
 }
 
+void cond_walk_exprs(const Cond *c, void (*fn)(const Affine *, void *),
+                     void *user)
+{
+    if (!c)
+        return;
+    if (c->expr)
+        fn(c->expr, user);
+    cond_walk_exprs(c->lhs, fn, user);
+    cond_walk_exprs(c->rhs, fn, user);
+}
+
 /* ---- rebuilding ---------------------------------------------------------- */
 
 /* How atoms are replaced while an expression is made again in x. */

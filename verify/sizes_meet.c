@@ -1,20 +1,21 @@
-/* Sizes at which tasks come to each other's places: by their strides, and by
- * moduli and quotients. In
- * `y[7 * b + i]` task b at i + 7 is where task b + 1 is at i: two tasks and
+/* Sizes at which tasks come to each other's places: by their strides, by what
+ * two accesses are apart, and by moduli and quotients.
+ *
+ * In `y[7 * b + i]` task b at i + 7 is where task b + 1 is at i: two tasks and
  * eight trips of i show it, fewer do not. In general strides p and q meet after
  * q / gcd steps along the first and p / gcd along the second; both loops get
- * one trip more than that, whatever parameters they depend on. An index with
- * moduli and quotients of a task moves by a constant from one of its periods to
- * the next (`b / 8 % 5`: 40 tasks, by 0), and what conditions let through has
- * a period too; each task of one period has met the same one of the next after
- * two. */
+ * one trip more than that, whatever parameters they depend on. `y[b]` and
+ * `y[b + 50]` meet when there are 51 tasks. An index with moduli and quotients
+ * of a task moves by a constant from one of its periods to the next (`b / 8 %
+ * 5`: 40 tasks, by 0), and what conditions let through has a period too; each
+ * task of one period has met the same one of the next after two. */
 #include "verify/sizes_impl.h"
 
 #include "ir/lib.h"
 
 #include <stdlib.h>
 
-enum { MOST_MEETINGS = 8 };
+enum { MOST_MEETINGS = 64 };
 
 /* Two loops, one of them of tasks, or one that meets itself; and the trips
  * after which they have met. */
@@ -24,12 +25,19 @@ typedef struct Meeting {
     int64_t places; /* more than they come to */
 } Meeting;
 
+/* An access to global memory, on its root. */
+typedef struct GlobalAccess {
+    const Access *access;
+    bool writes;
+} GlobalAccess;
+
 typedef struct Meetings {
     const Chooser *c;
     Arena *arena;
     unsigned n;
     Meeting all[MOST_MEETINGS];
-    bool beyond;             /* there are more */
+    bool beyond; /* there are more */
+    VEC(GlobalAccess) places;
     int64_t let[SIZE_LOOPS]; /* by loop: the period of conditions on it */
 } Meetings;
 
@@ -155,24 +163,18 @@ static Shift shift_of(const Affine *e, VarId v)
     return all;
 }
 
-static void note_condition(Meetings *t, const Cond *c)
+static void note_condition(const Affine *e, void *user)
 {
-    if (!c || c->kind == COND_true || c->kind == COND_false)
-        return;
-    if (c->kind != COND_ge0 && c->kind != COND_eq0) {
-        note_condition(t, c->lhs);
-        note_condition(t, c->rhs);
-        return;
-    }
+    Meetings *t = user;
     for (unsigned k = 0; k < t->c->n_loops; k++)
-        t->let[k] = common_period(t->let[k],
-                                  shift_of(c->expr, t->c->loops[k].var).period);
+        t->let[k] =
+            common_period(t->let[k], shift_of(e, t->c->loops[k].var).period);
 }
 
 static bool note_if(Op *op, void *user)
 {
     if (op->code == OP_ctl_if)
-        note_condition(user, op->operands[0].u.cond);
+        cond_walk_exprs(op->operands[0].u.cond, note_condition, user);
     return true;
 }
 
@@ -201,7 +203,7 @@ static void note_periods(Meetings *t, const Access *a)
     }
 }
 
-/* ---- what is written ----------------------------------------------------- */
+/* ---- places of global memory --------------------------------------------- */
 
 static bool is_global(const Chooser *c, const Value *v)
 {
@@ -210,25 +212,93 @@ static bool is_global(const Chooser *c, const Value *v)
     return mem && mem->family == MEMF_global;
 }
 
-static bool note_writes(Op *op, void *user)
+static bool collect(Op *op, void *user)
 {
     Meetings *t = user;
     OpAccessVec all = { 0 };
     op_accesses(t->c->m, op, t->arena, &all);
     for (size_t i = 0; i < all.len; i++) {
         const Access *a = all.data[i].access;
-        bool writes = all.data[i].flags & (ACC_WRITE | ACC_REDUCE);
-        if (!writes || (all.data[i].flags & ACC_SYNC) ||
+        if ((all.data[i].flags & ACC_SYNC) ||
             !is_global(t->c, value_root(a->base)))
             continue;
-        a = access_compose(t->c->m, a);
-        for (unsigned k = 0; a && k < a->rank; k++)
-            if (a->dims[k].lo)
-                note_index(t, a->dims[k].lo);
-        if (a)
-            note_periods(t, a);
+        GlobalAccess g = { access_compose(t->c->m, a),
+                           all.data[i].flags & (ACC_WRITE | ACC_REDUCE) };
+        if (g.access)
+            VEC_PUSH(t->arena, &t->places, g);
     }
     return true;
+}
+
+static bool is_written(const Meetings *t, const Value *root)
+{
+    for (size_t i = 0; i < t->places.len; i++)
+        if (t->places.data[i].writes && t->places.data[i].access->base == root)
+            return true;
+    return false;
+}
+
+/* Never the same place: points of a dimension that are apart for all tasks. */
+static bool are_apart(const Access *a, const Access *b)
+{
+    int64_t x, y;
+    for (unsigned d = 0; d < a->rank; d++)
+        if (a->dims[d].kind != DIM_interval &&
+            b->dims[d].kind != DIM_interval && a->dims[d].lo && b->dims[d].lo &&
+            affine_is_const(a->dims[d].lo, &x) &&
+            affine_is_const(b->dims[d].lo, &y) && x != y)
+            return true;
+    return false;
+}
+
+/* Tasks of l at which p * l and q * l + apart have been the same: the first
+ * of the one is where the other comes to, or as many further as the strides
+ * take. */
+static void note_distance(Meetings *t, const SizeLoop *l, const Affine *e,
+                          const Affine *f)
+{
+    int64_t p = affine_coef(e, l->var), q = affine_coef(f, l->var), apart;
+    if (!has_small_strides(p, q) ||
+        __builtin_sub_overflow(e->constant, f->constant, &apart) || !apart ||
+        apart == INT64_MIN)
+        return;
+    int64_t g = int_gcd(p, q);
+    p = llabs(p);
+    q = llabs(q);
+    int64_t n = llabs(apart) / (p < q ? p : q) + (p < q ? q : p) / g + 1;
+    add_meeting(t, &(Meeting){ { l, l }, { n, n }, 0 });
+}
+
+/* What two accesses are apart matters where one of them writes. */
+static void note_pairs(Meetings *t)
+{
+    for (size_t i = 0; i < t->places.len; i++)
+        for (size_t k = 0; k < i; k++) {
+            const GlobalAccess *x = &t->places.data[i], *y = &t->places.data[k];
+            const Access *a = x->access, *b = y->access;
+            if ((!x->writes && !y->writes) || a->base != b->base ||
+                a->rank != b->rank || are_apart(a, b))
+                continue;
+            for (unsigned d = 0; d < a->rank; d++)
+                for (unsigned j = 0; j < t->c->n_loops; j++)
+                    if (t->c->loops[j].tasks && a->dims[d].lo && b->dims[d].lo)
+                        note_distance(t, &t->c->loops[j], a->dims[d].lo,
+                                      b->dims[d].lo);
+        }
+}
+
+static void note_places(Meetings *t)
+{
+    for (size_t i = 0; i < t->places.len; i++) {
+        const Access *a = t->places.data[i].access;
+        if (!is_written(t, a->base))
+            continue;
+        for (unsigned k = 0; k < a->rank; k++)
+            if (a->dims[k].lo)
+                note_index(t, a->dims[k].lo);
+        note_periods(t, a);
+    }
+    note_pairs(t);
 }
 
 /* ---- trying -------------------------------------------------------------- */
@@ -342,7 +412,8 @@ void sizes_meet(Chooser *c, const int64_t *base, SizeSets *out)
     for (unsigned k = 0; k < c->n_loops; k++)
         t.let[k] = 1;
     op_walk((Op *)c->proc, note_if, &t);
-    op_walk((Op *)c->proc, note_writes, &t);
+    op_walk((Op *)c->proc, collect, &t);
+    note_places(&t);
     for (unsigned i = 0; i < t.n; i++)
         t.beyond = !add_set(c, &t.all[i], base, out) || t.beyond;
     if (t.beyond)

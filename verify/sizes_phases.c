@@ -169,23 +169,17 @@ static void note_borders(Turns *t, const Affine *e)
     }
 }
 
-static void note_turns(Turns *t, const Cond *c)
+static void note_turns(const Affine *e, void *user)
 {
-    if (!c || c->kind == COND_true || c->kind == COND_false)
-        return;
-    if (c->kind != COND_ge0 && c->kind != COND_eq0) {
-        note_turns(t, c->lhs);
-        note_turns(t, c->rhs);
-        return;
-    }
-    note_borders(t, c->expr);
+    Turns *t = user;
+    note_borders(t, e);
     for (unsigned i = 0; i < t->c->set.n; i++)
-        if (cond_uses(c, t->c->set.vars[i]))
+        if (affine_uses(e, t->c->set.vars[i]))
             return;
     for (unsigned k = 0; k < t->c->n_loops; k++)
-        for (uint32_t i = 0; i < c->expr->n_terms; i++)
+        for (uint32_t i = 0; i < e->n_terms; i++)
             add_turn(t, &t->c->loops[k],
-                     turn_of(c->expr, &c->expr->terms[i], t->c->loops[k].var));
+                     turn_of(e, &e->terms[i], t->c->loops[k].var));
 }
 
 /* Where tasks come back to a place, or leave one out, as places are counted by
@@ -208,7 +202,7 @@ static void note_places(Turns *t, const Affine *e)
 static bool note_turn(Op *op, void *user)
 {
     if (op->code == OP_ctl_if)
-        note_turns(user, op->operands[0].u.cond);
+        cond_walk_exprs(op->operands[0].u.cond, note_turns, user);
     for (unsigned i = 0; i < op->n_operands; i++) {
         if (op->operands[i].kind != OPND_access)
             continue;
