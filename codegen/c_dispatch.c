@@ -1,4 +1,5 @@
-/* Tables and thunks; the text of the chooser is in c_dispatch_text.c. */
+/* Tables and thunks; the text of the chooser is in c_dispatch_text.c, that of
+ * the tuner in c_dispatch_tune.c. */
 #include "codegen/c_dispatch.h"
 
 #include <ctype.h>
@@ -6,21 +7,23 @@
 
 #include "codegen/c_dispatch_text.h"
 
-/* Appends the text with the name for each @. */
+static void add_upper(StrBuf *out, const char *s)
+{
+    for (; *s; s++)
+        strbuf_addc(out, (char)toupper((unsigned char)*s));
+}
+
+/* Appends the text with the name for each @, in capitals for each $. */
 static void add_named(StrBuf *out, const char *text, const char *name)
 {
     for (; *text; text++) {
         if (*text == '@')
             strbuf_add(out, name);
+        else if (*text == '$')
+            add_upper(out, name);
         else
             strbuf_addc(out, *text);
     }
-}
-
-static void add_upper(StrBuf *out, const char *s)
-{
-    for (; *s; s++)
-        strbuf_addc(out, (char)toupper((unsigned char)*s));
 }
 
 const char *dispatch_activation_name(DispatchActivation a)
@@ -70,15 +73,9 @@ static void print_header(const Dispatch *d, StrBuf *out)
         strbuf_addf(out, " = %u", type_number(d, i));
     }
     add_named(out, "\n} @_type;\n\n", d->function);
-    for (const char *s = c_dispatch_arguments; *s; s++) {
-        if (*s == '$')
-            add_upper(out, d->function);
-        else
-            strbuf_addf(out, "%.*s", *s != '@', s);
-        if (*s == '@')
-            strbuf_add(out, d->function);
-    }
+    add_named(out, c_dispatch_arguments, d->function);
     add_named(out, c_dispatch_declarations, d->function);
+    add_named(out, c_dispatch_tune_declarations, d->function);
 }
 
 /* ---- thunks ------------------------------------------------------------- */
@@ -188,6 +185,16 @@ static void print_entries(const Dispatch *d, StrBuf *out)
                 d->n_entries);
 }
 
+/* What is behind the tables. */
+static const char *const source_text[] = {
+    c_dispatch_cost,     c_dispatch_choose,    c_dispatch_find,
+    c_dispatch_refuse,   c_dispatch_strides,   c_dispatch_run_plan,
+    c_dispatch_entry,    c_dispatch_plan,      c_dispatch_tuned,
+    c_dispatch_remember, c_dispatch_trials,    c_dispatch_candidates,
+    c_dispatch_tune,     c_dispatch_file,      c_dispatch_load,
+    c_dispatch_run,      c_dispatch_functions, c_dispatch_tune_functions,
+};
+
 void c_dispatch_print(const Dispatch *d, DispatchNameFn *name, void *user,
                       StrBuf *header, StrBuf *source)
 {
@@ -202,11 +209,6 @@ void c_dispatch_print(const Dispatch *d, DispatchNameFn *name, void *user,
         print_shapes(d, i, source);
     }
     print_entries(d, source);
-    add_named(source, c_dispatch_cost, d->function);
-    add_named(source, c_dispatch_choose, d->function);
-    add_named(source, c_dispatch_find, d->function);
-    add_named(source, c_dispatch_refuse, d->function);
-    add_named(source, c_dispatch_strides, d->function);
-    add_named(source, c_dispatch_run, d->function);
-    add_named(source, c_dispatch_functions, d->function);
+    for (unsigned i = 0; i < sizeof source_text / sizeof *source_text; i++)
+        add_named(source, source_text[i], d->function);
 }

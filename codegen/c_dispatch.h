@@ -19,7 +19,11 @@
  * refused with a message that says what there is. Within the entry a shape that
  * was timed takes the kernel that was fastest; for others the costs decide,
  * between one kernel for all of C and two, where a second one takes the rows or
- * columns that would leave most of a wave of tiles idle. */
+ * columns that would leave most of a wave of tiles idle.
+ *
+ * The library can tune itself, too: exo_gemm_tune times the plans that the
+ * costs favour, and what it remembers, or reads from a file, goes before them
+ * (c_dispatch_tune.c). */
 #ifndef EXO_CODEGEN_C_DISPATCH_H
 #define EXO_CODEGEN_C_DISPATCH_H
 

@@ -34,7 +34,8 @@ typedef enum CNeed {
     NEED_host_alloc = 1u << 15,
     NEED_align = 1u << 16,
     NEED_limit = 1u << 17,
-    NEED_mul = 1u << 18 /* noting an overflow */
+    NEED_mul = 1u << 18, /* noting an overflow */
+    NEED_tune = 1u << 19 /* events, the device's name, is it captured? */
 } CNeed;
 
 typedef struct CRange {

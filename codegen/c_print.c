@@ -247,6 +247,13 @@ static void print_symbols(const CPrinter *p, StrBuf *out)
         { NEED_memset, "MemsetD8Async", "cuMemsetD8Async", false },
         { NEED_memset, "MemsetD2D8Async", "cuMemsetD2D8Async", false },
         { NEED_sync, "StreamSynchronize", "cuStreamSynchronize", false },
+        { NEED_tune, "StreamIsCapturing", "cuStreamIsCapturing", false },
+        { NEED_tune, "DeviceGetName", "cuDeviceGetName", false },
+        { NEED_tune, "EventCreate", "cuEventCreate", false },
+        { NEED_tune, "EventDestroy", "cuEventDestroy_v2", false },
+        { NEED_tune, "EventRecord", "cuEventRecord", false },
+        { NEED_tune, "EventSynchronize", "cuEventSynchronize", false },
+        { NEED_tune, "EventElapsedTime", "cuEventElapsedTime", false },
     };
     strbuf_add(out, "static const exo_symbol exo_symbols[] = {\n");
     for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++)
@@ -488,8 +495,10 @@ bool c_print_library(Ctx *ctx, const Module *m, const COptions *opt,
     bool ok = check_stem(&p);
     const char *stem = ok ? c_identifier(&p, opt->stem) : "";
     ok = ok && collect(&p, stem) && print_functions(&p, &protos, &bodies);
-    if (ok && opt->dispatch)
+    if (ok && opt->dispatch) {
         c_dispatch_print(opt->dispatch, function_name, &p, &protos, &bodies);
+        p.needs |= NEED_tune | NEED_alloc | NEED_memset;
+    }
     p.needs |= is_host_library(&p) ? NEED_driver : 0;
     StrBuf text = { 0 };
     ok = ok && print_source(&p, stem, strbuf_text(&bodies), &text);

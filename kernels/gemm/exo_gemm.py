@@ -4,13 +4,17 @@
     lib.gemm(a, b, c)                     # c[m, n] = a[m, k] @ b[n, k].T
     lib.gemm(a, b, c, alpha=0.5, beta=1.0, bias=v, activation="gelu")
     lib.choice("bf16", 4096, 4096, 4096)  # the kernels that would run
+    lib.tune(a, b, c)                     # times kernels; gemm takes the best
+    lib.save_tuned("tuned.txt")           # and load_tuned in a later program
 
-PyTorch, CuPy and JAX arrays work; nothing but ctypes is imported. a and b may be
+PyTorch, CuPy and JAX arrays work; no package is imported. a and b may be
 transposed views (either of the two dimensions may be the one whose elements are
 adjacent), rows may stand apart, arrays of three dimensions are batches. The
 element type of c says what is written. `stream` is a CUstream as an integer.
 """
 import ctypes
+import os
+from typing import NamedTuple
 
 # Element types by DLPack's (code, bits): kDLFloat 2, kDLBfloat 4, fp8 from 1.1.
 _TYPES = {(4, 16): "bf16", (2, 16): "f16", (2, 32): "tf32",
@@ -46,6 +50,20 @@ class Args(ctypes.Structure):
                                     ("beta", ctypes.c_float),
                                     ("bias", ctypes.c_void_p),
                                     ("stream", ctypes.c_void_p)]
+
+
+class _Tuning(ctypes.Structure):
+    """exo_gemm_tuning of the header."""
+    _fields_ = [("candidates", ctypes.c_int), ("us", ctypes.c_double),
+                ("untuned_us", ctypes.c_double)]
+
+
+class Tuning(NamedTuple):
+    """Plans that were timed, microseconds of the fastest, and of what the
+    measured costs choose."""
+    candidates: int
+    us: float
+    untuned_us: float
 
 
 class Array:
@@ -103,8 +121,13 @@ class ExoGemm:
         self._library = ctypes.CDLL(path)
         for function in (self._library.exo_gemm_ex,
                          self._library.exo_gemm_ex_by,
-                         self._library.exo_gemm_ex_choice):
+                         self._library.exo_gemm_ex_choice,
+                         self._library.exo_gemm_ex_tune,
+                         self._library.exo_gemm_tune_first,
+                         self._library.exo_gemm_tuned_save,
+                         self._library.exo_gemm_tuned_load):
             function.restype = ctypes.c_int
+        self._library.exo_gemm_tuned_clear.restype = None
         self._error = self._library.exo_gemm_last_error
         self._error.restype = ctypes.c_char_p
         name = self._library.exo_gemm_type_name
@@ -136,12 +159,43 @@ class ExoGemm:
                        "alpha": 1.0, **fields})
 
     def run(self, args, kernel=None):
-        """exo_gemm_ex; by the kernel of that name, one that serves the args."""
-        if kernel:
+        """exo_gemm_ex; by the kernel of that name, one that serves the args,
+        or by what `choice` answered."""
+        if kernel is not None:
             self._check(self._library.exo_gemm_ex_by(ctypes.byref(args),
                                                      kernel.encode()))
         else:
             self._check(self._library.exo_gemm_ex(ctypes.byref(args)))
+
+    def tune_args(self, args, candidates=0):
+        """exo_gemm_ex_tune: times so many plans (0: 16) and remembers the
+        fastest, as the header says. C is left as it is."""
+        result = _Tuning()
+        self._check(self._library.exo_gemm_ex_tune(
+            ctypes.byref(args), candidates, ctypes.byref(result)))
+        return Tuning(result.candidates, result.us, result.untuned_us)
+
+    def tune_first(self, candidates):
+        """Whether a call tunes first what was not tuned: 0 no, 1 with 16
+        candidates, else with so many; the environment's EXO_GEMM_TUNE before
+        this is called."""
+        self._check(self._library.exo_gemm_tune_first(candidates))
+
+    def save_tuned(self, path):
+        """Writes what was tuned to a file."""
+        self._check(self._library.exo_gemm_tuned_save(os.fsencode(path)))
+
+    def load_tuned(self, path):
+        """Reads such a file; answers how many lines of it name kernels that
+        the library lacks, which are left out."""
+        ignored = ctypes.c_int64()
+        self._check(self._library.exo_gemm_tuned_load(
+            os.fsencode(path), ctypes.byref(ignored)))
+        return ignored.value
+
+    def clear_tuned(self):
+        """Forgets what was tuned."""
+        self._library.exo_gemm_tuned_clear()
 
     def _kind(self, kind, a):
         """The type that `kind` or else the array names; bits may be those of
@@ -155,11 +209,9 @@ class ExoGemm:
                              f"which is not {kind}")
         return kind
 
-    def gemm(self, a, b, c, kind=None, stream=0, alpha=1.0, beta=0.0,
-             bias=None, activation=None):
-        """c = activation(alpha * a @ b.T + beta * c + bias); `kind` names the
-        element type of a and b where DLPack cannot (they are integers of
-        as many bits), or of two kinds of sums."""
+    def _args_of(self, a, b, c, kind=None, stream=0, alpha=1.0, beta=0.0,
+                 bias=None, activation=None):
+        """The Args of `gemm`."""
         a, b = Matrix(a, "a"), Matrix(b, "b")
         c = Matrix(c, "c", may_be_transposed=False)
         if (a.columns != b.columns or c.rows != a.rows or
@@ -177,14 +229,25 @@ class ExoGemm:
                     bias.strides != (1, ):
                 raise ValueError("the bias must be n adjacent elements of c's "
                                  "type")
-        self.run(self.args(
+        return self.args(
             kind, (a.rows, b.rows, a.columns), output=c.type,
             activation=activation, a_mn_major=a.mn_major,
             b_mn_major=b.mn_major, batch=a.batch, a=a.address, b=b.address,
             c=c.address, lda=a.stride, ldb=b.stride, ldc=c.stride,
             a_batch=a.batch_stride, b_batch=b.batch_stride,
             c_batch=c.batch_stride, alpha=alpha, beta=beta,
-            bias=bias.address if bias else None, stream=stream))
+            bias=bias.address if bias else None, stream=stream)
+
+    def gemm(self, a, b, c, **how):
+        """c = activation(alpha * a @ b.T + beta * c + bias): `alpha`, `beta`,
+        `bias`, `activation`, `stream`; `kind` names the element type of a and
+        b where DLPack cannot (they are integers of as many bits), or of two
+        kinds of sums."""
+        self.run(self._args_of(a, b, c, **how))
+
+    def tune(self, a, b, c, candidates=0, **how):
+        """Tunes for `gemm` with these arguments, and leaves c as it is."""
+        return self.tune_args(self._args_of(a, b, c, **how), candidates)
 
     def choice(self, kind, m, n, k, **fields):
         """The kernels that would run, fields as for `args`."""

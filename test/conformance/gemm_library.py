@@ -217,22 +217,23 @@ def load(name, *path):
     return module
 
 
+def special_entry(folder, *kind):
+    """An entry of one kernel of 64 x 64 of that kind, made in the folder."""
+    make = load("make", "src", "make.py")
+    kind = make.program.Kind("bf16", *kind)
+    name = make.program.name(kind) + "_64x64"
+    make.write(folder, os.path.join(BIN, "exo-opt"),
+               (name, make.program.text(kind),
+                make.special_params(kind, "64x64")))
+    return {**kind._asdict(), "shapes": [], "kernels": [
+        {**TABLE["entries"][0]["kernels"][1], "kernel": name,
+         "file": name + ".exo"}]}
+
+
 def special_table(folder):
     """The kernels of SPECIAL, in the folder, and their table."""
-    make, table = load("make", "src", "make.py"), copy.deepcopy(TABLE)
-    table["entries"] = []
-    for layout, output, epilogue, batched in SPECIAL:
-        kind = make.program.Kind("bf16", layout, output, epilogue, batched)
-        name = make.program.name(kind) + "_64x64"
-        source, params = make.program.text(kind), make.special_params(
-            kind, "64x64")
-        make.write(folder, os.path.join(BIN, "exo-opt"),
-                   (name, source, params))
-        table["entries"].append(
-            {**kind._asdict(), "shapes": [], "kernels": [
-                {**TABLE["entries"][0]["kernels"][1], "kernel": name,
-                 "file": name + ".exo"}]})
-    return table
+    return {**TABLE, "entries": [special_entry(folder, *kind)
+                                 for kind in SPECIAL]}
 
 
 def check_special(run, binding, folder):

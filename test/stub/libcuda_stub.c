@@ -22,7 +22,12 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-enum { ALLOCATIONS_MAX = 1024, PARAMS_MAX = 64, DEVICES_MAX = 8 };
+enum {
+    ALLOCATIONS_MAX = 1024,
+    PARAMS_MAX = 64,
+    DEVICES_MAX = 8,
+    DURATIONS_MAX = 16
+};
 
 struct CUmod_st {
     char *ptx; /* NULL for a binary image */
@@ -55,6 +60,12 @@ static struct {
     struct CUfunc_st functions[64];
     int function_count;
     int time;
+    struct {
+        char kernel[256];
+        int ms;
+    } durations[DURATIONS_MAX];
+    int duration_count;
+    bool capturing;
     struct CUctx_st contexts[DEVICES_MAX];
 } stub = { .param_count = -1 };
 
@@ -87,6 +98,8 @@ EXPORT CudaStubFail cuda_stub_fail;
 EXPORT CudaStubLog cuda_stub_log;
 EXPORT CudaStubParams cuda_stub_params;
 EXPORT CudaStubLive cuda_stub_live;
+EXPORT CudaStubTakes cuda_stub_takes;
+EXPORT CudaStubCapture cuda_stub_capture;
 
 void cuda_stub_fail(const char *name, int skip, int code)
 {
@@ -112,6 +125,24 @@ int cuda_stub_live(void)
     for (int i = 0; i < ALLOCATIONS_MAX; i++)
         live += stub.allocations[i].ptr != NULL;
     return live;
+}
+
+void cuda_stub_takes(const char *kernel, int ms)
+{
+    int i = 0;
+    while (i < stub.duration_count && strcmp(stub.durations[i].kernel, kernel))
+        i++;
+    if (i == DURATIONS_MAX)
+        return;
+    stub.duration_count += i == stub.duration_count;
+    snprintf(stub.durations[i].kernel, sizeof stub.durations[i].kernel, "%s",
+             kernel);
+    stub.durations[i].ms = ms;
+}
+
+void cuda_stub_capture(int capturing)
+{
+    stub.capturing = capturing != 0;
 }
 
 /* --- Recording ---------------------------------------------------------- */
@@ -258,6 +289,8 @@ CUDA_FUNCTION(MemsetD2D8Async, "cuMemsetD2D8Async",
                size_t height, CUstream stream))
 CUDA_FUNCTION(CtxGetCurrent, "cuCtxGetCurrent", (CUcontext * context))
 CUDA_FUNCTION(CtxGetDevice, "cuCtxGetDevice", (CUdevice * device))
+CUDA_FUNCTION(StreamIsCapturing, "cuStreamIsCapturing",
+              (CUstream stream, int *status))
 CUDA_FUNCTION(MemcpyHtoDAsync, "cuMemcpyHtoDAsync_v2",
               (CUdeviceptr to, const void *from, size_t bytes, CUstream stream))
 CUDA_FUNCTION(MemcpyDtoHAsync, "cuMemcpyDtoHAsync_v2",
@@ -626,6 +659,12 @@ CUresult stub_StreamSynchronize(CUstream stream)
     return record("cuStreamSynchronize stream=%s", stream ? "own" : "default");
 }
 
+CUresult stub_StreamIsCapturing(CUstream stream, int *status)
+{
+    *status = stub.capturing;
+    return record("cuStreamIsCapturing stream=%s", stream ? "own" : "default");
+}
+
 CUresult stub_EventCreate(CUevent *event, unsigned flags)
 {
     CHECK(record("cuEventCreate flags=%u", flags));
@@ -652,7 +691,8 @@ CUresult stub_EventSynchronize(CUevent event)
     return record("cuEventSynchronize");
 }
 
-/* A launch takes one millisecond and nothing else takes any. */
+/* A launch takes what cuda_stub_takes said, or one millisecond, and nothing
+ * else takes any. */
 CUresult stub_EventElapsedTime(float *ms, CUevent start, CUevent end)
 {
     *ms = (float)(end->time - start->time - 1);
@@ -728,6 +768,14 @@ CUresult stub_OccupancyMaxActiveBlocksPerMultiprocessor(int *blocks,
                   function->name, threads, shared_bytes);
 }
 
+static int duration_of(const char *kernel)
+{
+    for (int i = 0; i < stub.duration_count; i++)
+        if (strcmp(stub.durations[i].kernel, kernel) == 0)
+            return stub.durations[i].ms;
+    return 1;
+}
+
 CUresult stub_LaunchKernelEx(const CUlaunchConfig *config, CUfunction function,
                              void **params, void **extra)
 {
@@ -750,6 +798,6 @@ CUresult stub_LaunchKernelEx(const CUlaunchConfig *config, CUfunction function,
         n += snprintf(text + n, sizeof text - (size_t)n, " %llx",
                       (unsigned long long)value);
     }
-    stub.time++;
+    stub.time += duration_of(function->name);
     return record("%s", text);
 }

@@ -19,4 +19,10 @@ typedef void CudaStubParams(const size_t *sizes, int count);
 /* Number of allocations not yet freed. */
 typedef int CudaStubLive(void);
 
+/* How many milliseconds the kernel of that name takes, from now on. */
+typedef void CudaStubTakes(const char *kernel, int ms);
+
+/* Whether streams are captured. */
+typedef void CudaStubCapture(int capturing);
+
 #endif
