@@ -134,11 +134,12 @@ static void print_kernels(const Dispatch *d, unsigned entry, StrBuf *out)
         const DispatchKernel *k = &e->kernels[i];
         strbuf_addf(out, "    {\"%s\", %s_run_%s, ", k->name, d->function,
                     k->name);
-        strbuf_addf(out, "%lld, %lld, %lld, %lld, %lld, %lld, %lld,\n     ",
+        strbuf_addf(out,
+                    "%lld, %lld, %lld, %lld, %lld, %lld, %lld, %lld,\n     ",
                     (long long)k->rows, (long long)k->columns,
-                    (long long)k->cluster, (long long)k->step,
-                    (long long)k->split, (long long)k->part,
-                    (long long)k->slots);
+                    (long long)k->cluster, (long long)k->beside,
+                    (long long)k->step, (long long)k->split,
+                    (long long)k->part, (long long)k->slots);
         add_numbers(out, k->one_wave, DISPATCH_ONE_WAVE);
         strbuf_add(out, ", ");
         add_numbers(out, k->waves, DISPATCH_WAVES);

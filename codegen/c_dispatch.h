@@ -46,13 +46,13 @@ typedef enum DispatchParam {
     DISPATCH_n_params
 } DispatchParam;
 
-/* Units: rows and columns of C that a CTA computes, CTAs of a cluster, columns
- * of K of a step, CTAs that share the steps of a tile, columns of K of a
- * task, which adds to C where there are more, clusters that run at once.
- * Microseconds, with megabytes (of A, B and C together), the share of the
- * slots that are occupied, the traffic (megabytes that the CTAs read, B once a
- * cluster), and the part of it from operands whose rows are no multiple of 128
- * bytes, which straddle cache lines:
+/* Units: rows and columns of C that a CTA computes, CTAs of a cluster below and
+ * beside each other, columns of K of a step, CTAs that share the steps of a
+ * tile, columns of K of a task, which adds to C where there are more, clusters
+ * that run at once. Microseconds, with megabytes (of A, B and C together), the
+ * share of the slots that are occupied, the traffic (megabytes that the
+ * clusters read, what their CTAs share once), and the part of it from operands
+ * whose rows are no multiple of 128 bytes, which straddle cache lines:
  *   tiles that run at once    one_wave[0] + [1] * steps + [2] * megabytes
  *                             + [3] * steps * occupied + [4] * straddled
  * where a CTA has steps / split steps,
@@ -64,7 +64,7 @@ typedef struct DispatchKernel {
     const char *name; /* the procedure */
     unsigned n_params;
     const DispatchParam *params; /* of the procedure */
-    int64_t rows, columns, cluster, step, split, part, slots;
+    int64_t rows, columns, cluster, beside, step, split, part, slots;
     double one_wave[DISPATCH_ONE_WAVE], waves[DISPATCH_WAVES];
 } DispatchKernel;
 

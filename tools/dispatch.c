@@ -109,12 +109,13 @@ static DispatchKernel read_kernel(Table *t, const json_t *k)
                            .rows = number_of(t, k, "rows"),
                            .columns = number_of(t, k, "columns"),
                            .cluster = number_of(t, k, "cluster"),
+                           .beside = number_or(t, k, "beside", 1),
                            .step = number_of(t, k, "step"),
                            .split = number_or(t, k, "split", 1),
                            .part = number_or(t, k, "part", 1 << 30) };
     costs_of(t, k, "one_wave", DISPATCH_ONE_WAVE, out.one_wave);
     costs_of(t, k, "waves", DISPATCH_WAVES, out.waves);
-    int64_t ctas = out.cluster * out.split;
+    int64_t ctas = out.cluster * out.beside * out.split;
     if (ctas > t->multiprocessors)
         fault(t, "cluster", "no more CTAs than there are multiprocessors");
     out.slots = number_or(t, k, "slots", t->multiprocessors / ctas);

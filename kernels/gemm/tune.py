@@ -62,12 +62,14 @@ def drawn_shapes(count, seed):
 
 
 def tile_of(name):
-    """rows, columns, CTAs of a cluster with tiles of their own, CTAs that share
-    one, CTAs of a multiprocessor, and columns of K that a task takes (0: all),
-    of gemm_TYPE[_LAYOUT]_ROWSxCOLUMNS[_cCLUSTER][_sSPLIT][_bBLOCKS][_pPART]."""
-    tile = re.search(r"_(\d+)x(\d+)(?:_c(\d+))?(?:_s(\d+))?(?:_b(\d+))?"
-                     r"(?:_p(\d+))?", name)
-    return (*(int(x or 1) for x in tile.groups()[:5]), int(tile[6] or 0))
+    """rows, columns, CTAs of a cluster with tiles of their own, below and beside
+    each other, CTAs that share one, CTAs of a multiprocessor, and columns of K
+    that a task takes (0: all), of
+    gemm_TYPE[_LAYOUT]_ROWSxCOLUMNS[_cBELOW][_nBESIDE][_sSPLIT][_bBLOCKS][_pPART].
+    """
+    tile = re.search(r"_(\d+)x(\d+)(?:_c(\d+))?(?:_n(\d+))?(?:_s(\d+))?"
+                     r"(?:_b(\d+))?(?:_p(\d+))?", name)
+    return (*(int(x or 1) for x in tile.groups()[:6]), int(tile[7] or 0))
 
 
 class LaunchConfig(ctypes.Structure):
@@ -104,7 +106,7 @@ class Kernel:
 
     def __init__(self, folder, name, kind):
         self.name, self.kind = name, kind
-        (self.rows, self.columns, self.cluster, self.split,
+        (self.rows, self.columns, self.cluster, self.beside, self.split,
          self.blocks, part) = tile_of(name)
         self.part = part or 1 << 30
         self.form = FORMATS[kind.type]
@@ -124,12 +126,17 @@ class Kernel:
     def clusters(self, shape):
         """Of all tasks."""
         return (math.ceil(shape[0] / (self.rows * self.cluster)) *
-                math.ceil(shape[1] / self.columns) *
+                math.ceil(shape[1] / (self.columns * self.beside)) *
                 math.ceil(shape[2] / self.part)) * self.products
+
+    @property
+    def ctas(self):
+        """Of a cluster."""
+        return self.cluster * self.beside * self.split
 
     def slots(self, of_size):
         """Clusters that run at once, where so many of a size do."""
-        return self.blocks * of_size[self.cluster * self.split]
+        return self.blocks * of_size[self.ctas]
 
     def occupied(self, shape, slots):
         """Clusters over those that run at once."""
@@ -185,7 +192,8 @@ def features(kernel, shape, slots):
     rounds = math.ceil(occupied)
     read = (kernel.clusters(shape) / math.ceil(k / kernel.part) * k *
             kernel.form.bytes_in / 1e6)
-    traffic = [read * kernel.rows * kernel.cluster, read * kernel.columns]
+    traffic = [read * kernel.rows * kernel.cluster,
+               read * kernel.columns * kernel.beside]
     inner = (m if kernel.kind.layout[0] == "n" else k,
              n if kernel.kind.layout[1] == "t" else k)
     straddled = sum(t for t, extent in zip(traffic, inner)
@@ -244,8 +252,8 @@ def entry_of(kernels, timed, slots, solve):
         **program.entry_keys(kernels[0].kind),
         "kernels": [{"file": k.name + ".exo", "kernel": k.name,
                      "rows": k.rows, "columns": k.columns,
-                     "cluster": k.cluster, "step": k.step, "split": k.split,
-                     "part": k.part, "slots": k.slots(slots), **fitted[k.name]}
+                     "cluster": k.cluster, "beside": k.beside,
+                     "step": k.step, "split": k.split, "part": k.part, "slots": k.slots(slots), **fitted[k.name]}
                     for k in kernels],
         "shapes": shapes,
     }, [{"shape": s, "us": t} for s, t in timed]
@@ -330,7 +338,7 @@ def main():
             kernels = list(pool.map(
                 lambda n, k=kind: Kernel(args.folder, n, k), names))
         slots = {n: clusters_at_once(n)
-                 for n in sorted({k.cluster * k.split for k in kernels})}
+                 for n in sorted({k.ctas for k in kernels})}
         entry, timed = tune_set(torch, kernels, args, slots)
         entries.append(entry)
         times[program.name(kind)] = timed

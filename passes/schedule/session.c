@@ -190,7 +190,7 @@ static bool constant(SchedSession *r, Sched *s, Loc loc, const char *text,
 static bool expand(SchedSession *r, Sched *s, Loc loc, const char *line,
                    StrBuf *out);
 
-/* What `$[EXPR]` stands for. */
+/* What `$[EXPR]` stands for: a text without its quotes. */
 static bool calculate(SchedSession *r, Sched *s, Loc loc, const char *q,
                       StrBuf *out)
 {
@@ -199,7 +199,9 @@ static bool calculate(SchedSession *r, Sched *s, Loc loc, const char *q,
     bool ok = expand(r, s, loc, q, &text) &&
               constant(r, s, loc, strbuf_text(&text), &value);
     strbuf_free(&text);
-    if (ok)
+    if (ok && value.kind == PARAM_str)
+        strbuf_add(out, value.s);
+    else if (ok)
         param_print(out, &value);
     return ok;
 }

@@ -44,7 +44,9 @@ TABLE = {
             kernel("bf16_64x64_s8", 64, 64, 1, [6.5, 0.1, 0.3, 0.05],
                    [6, 1.4, 0.18, 0.03], split=8, slots=15),
             kernel("bf16_64x128_s4", 64, 128, 1, [6.4, 0.15, 0.2, 0.05],
-                   [6, 1.3, 0.28, 0.02], split=4, part=4096)],
+                   [6, 1.3, 0.28, 0.02], split=4, part=4096),
+            kernel("bf16_256x128", 256, 128, 1, [7.2, 0.5, 0.1, 0.05],
+                   [5.1, 1.3, 0.65, 0], beside=2)],
         "shapes": [{"M": 64, "N": 64, "K": 64,
                     "kernel": "gemm_bf16_128x256_c2"}]}],
 }
@@ -112,7 +114,13 @@ def parts(n, size):
 
 
 def slots_of(k):
-    return k.get("slots", 132 // (k["cluster"] * k.get("split", 1)))
+    return k.get("slots", 132 // (k["cluster"] * k.get("beside", 1) *
+                                  k.get("split", 1)))
+
+
+def columns_of(k):
+    """Of a cluster."""
+    return k["columns"] * k.get("beside", 1)
 
 
 def depths(x, k):
@@ -123,13 +131,13 @@ def depths(x, k):
 
 def cost(k, m, n, steps_of):
     deep, longest = depths(k, steps_of)
-    whole = parts(m, k["rows"] * k["cluster"]) * parts(n, k["columns"])
+    whole = parts(m, k["rows"] * k["cluster"]) * parts(n, columns_of(k))
     tiles = whole * deep
     slots = slots_of(k)
     steps = parts(longest, k["step"] * k.get("split", 1))
     megabytes = 1e-6 * 2 * ((m + n) * steps_of + m * n)
     traffic = 1e-6 * 2 * whole * steps_of * (k["rows"] * k["cluster"] +
-                                             k["columns"])
+                                             columns_of(k))
     straddled = traffic if steps_of % 64 else 0
     if tiles <= slots:
         a, b, c, d, e = (k["one_wave"] + [0])[:5]
@@ -150,9 +158,9 @@ def expected(m, n, k):
     text, least = best["kernel"], cost(best, m, n, k)
     for x in entry["kernels"]:
         for by_columns in (False, True):
-            along = x["columns"] if by_columns else x["rows"] * x["cluster"]
+            along = columns_of(x) if by_columns else x["rows"] * x["cluster"]
             across = (parts(m, x["rows"] * x["cluster"]) if by_columns
-                      else parts(n, x["columns"])) * depths(x, k)[0]
+                      else parts(n, columns_of(x))) * depths(x, k)[0]
             total, slots = (n if by_columns else m), slots_of(x)
             rounds = parts(total, along) * across // slots
             at = rounds * slots // across * along

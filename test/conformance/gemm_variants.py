@@ -27,6 +27,15 @@ SPECIAL_SAMPLE = (
     "gemm_tf32_alpha_64x64", "gemm_e4m3_f16_alpha_128x128",
     "gemm_bf16_f32_batch_beta_128x128", "gemm_f16_nn_batch_128x128")
 
+# Clusters of CTAs beside each other, and in both directions: type, layout,
+# output, epilogue, batched; CTAs below and beside each other.
+CLUSTERS = ((("bf16", "tn", "bf16", "", False), 1, 2),
+            (("bf16", "nt", "bf16", "", False), 1, 2),
+            (("tf32", "tn", "f32", "bias", False), 1, 4),
+            (("f16", "tn", "f16", "beta_bias", False), 2, 2),
+            (("bf16", "nt", "bf16", "", True), 2, 2),
+            (("e4m3_sums", "tn", "bf16", "", False), 2, 2))
+
 # A statement without which a special kernel is wrong: the lanes of a warp read
 # the old C that others of them overwrite; C and the bias are there before they
 # are read, and free before the next come.
@@ -85,21 +94,41 @@ def without(make):
     return refuted, len(NEEDED) - refuted
 
 
-def special(make):
-    """How many of the kernels that are not stored are right, and wrong."""
+def translated(kernels, make):
+    """How many of the kernels are right, and wrong."""
     passed, failed = 0, 0
     with tempfile.TemporaryDirectory() as folder:
-        for kernel in make.special_kernels():
-            name = kernel[0]
-            if not os.environ.get("EXO_LONG") and name not in SPECIAL_SAMPLE:
-                continue
+        for kernel in kernels:
             make.write(folder, os.path.join(BIN, "exo-opt"), kernel)
-            errors = errors_of(os.path.join(folder, name + ".exo"))
+            errors = errors_of(os.path.join(folder, kernel[0] + ".exo"))
             if errors:
-                print(f"{name}.exo does not translate and agree:\n{errors}")
+                print(f"{kernel[0]}.exo does not translate and agree:\n"
+                      f"{errors}")
             passed += not errors
             failed += bool(errors)
     return passed, failed
+
+
+def clusters(make):
+    """The kernels of CLUSTERS."""
+    for kind, below, beside in CLUSTERS:
+        kind = make.program.Kind(*kind)
+        params = {**make.special_params(kind, "64x64"), "CLUSTER": below,
+                  "CLUSTER_N": beside}
+        if kind.type.endswith("_sums"):
+            source = f"gemm_{kind.type}.exo"
+            params.update(TYPE=kind.type.removesuffix("_sums"), SUMS=1)
+        else:
+            source = make.program.text(kind)
+        yield (f"{make.program.name(kind)}_64x64_c{below}n{beside}", source,
+               params)
+
+
+def special(make):
+    """The kernels that are not stored, or a few of them."""
+    for kernel in make.special_kernels():
+        if os.environ.get("EXO_LONG") or kernel[0] in SPECIAL_SAMPLE:
+            yield kernel
 
 
 def main():
@@ -127,7 +156,8 @@ def main():
     for name in sorted(stray):
         print(f"{name} has no row in src/variants.json")
     failed += len(stray)
-    for more in (special(make), without(make)):
+    for more in (translated(special(make), make),
+                 translated(clusters(make), make), without(make)):
         passed += more[0]
         failed += more[1]
     print(f"{passed} passed, {failed} failed, 0 skipped")
