@@ -347,10 +347,10 @@ static void run_at(AsyncCheck *c, const SizeSet *sizes, int64_t clusters)
     r->order.arena = arena_new();
     r->base.event = observe;
     r->base.wants = 1u << MEV_read | 1u << MEV_write | 1u << MEV_issue |
-                    1u << MEV_phase | 1u << MEV_exit | 1u << MEV_launch |
-                    1u << MEV_init | 1u << MEV_arrive | 1u << MEV_expect |
-                    1u << MEV_deliver | 1u << MEV_target | 1u << MEV_pass |
-                    1u << MEV_meet | 1u << MEV_step;
+                    1u << MEV_finish | 1u << MEV_phase | 1u << MEV_exit |
+                    1u << MEV_launch | 1u << MEV_init | 1u << MEV_arrive |
+                    1u << MEV_expect | 1u << MEV_deliver | 1u << MEV_target |
+                    1u << MEV_pass | 1u << MEV_meet | 1u << MEV_step;
     r->sizes = set_text(c, sizes);
     if (c->turns)
         r->base.wants |= 1u << MEV_come;

@@ -157,13 +157,14 @@ static void make_cluster(Order *o, OrderCluster *c)
     c->epoch = ARENA_ARRAY(o->arena, uint32_t, warps);
     c->version = ARENA_ARRAY(o->arena, uint32_t, warps);
     c->cached = ARENA_ARRAY(o->arena, uint32_t, warps);
-    c->meet_of = ARENA_ARRAY(o->arena, const Snapshot *, warps);
+    c->meet_of = ARENA_ARRAY(o->arena, Snapshot *, warps);
     for (size_t i = 0; i < warps; i++)
         c->epoch[i] = c->version[i] = 1;
     c->tensor = ARENA_ARRAY(o->arena, OrderGroups, warps);
     c->bulk = ARENA_ARRAY(o->arena, OrderGroups, o->n_lanes);
     c->cp = ARENA_ARRAY(o->arena, OrderGroups, o->n_lanes);
     c->bars = ARENA_ARRAY(o->arena, OrderBar *, o->n_ctas * o->n_bars);
+    c->unfenced = ARENA_ARRAY(o->arena, OrderBarVec, o->n_ctas);
     c->named =
         ARENA_ARRAY(o->arena, OrderMeet, (size_t)o->n_ctas * ORDER_NAMED);
     c->named_acc = ARENA_ARRAY(o->arena, Clock, warps);
@@ -352,20 +353,50 @@ static void meet_lanes(Order *o, const MachineAgent *a, Clock *out)
     }
 }
 
-static const Snapshot *snapshot(Order *o, const MachineAgent *a)
+static void snapshot_drop(Order *o, Snapshot *s)
+{
+    if (!s || --s->users)
+        return;
+    s->next = o->free_snapshots;
+    o->free_snapshots = s;
+}
+
+/* Rows of a snapshot that was used before are cleared where meet_lanes does not
+ * write them. */
+static Snapshot *snapshot_new(Order *o, const OrderCluster *c)
+{
+    Snapshot *s = o->free_snapshots;
+    if (!s) {
+        s = ARENA_NEW(o->arena, Snapshot);
+        s->clock = clock_new(o, c->cap);
+    } else {
+        o->free_snapshots = s->next;
+        size_t rest = (c->cap - c->n_agents) * sizeof(uint32_t);
+        memset(s->clock.known + c->n_agents, 0, rest);
+        memset(s->clock.shared + c->n_agents, 0, rest);
+        memset(s->clock.global + c->n_agents, 0, rest);
+    }
+    s->users = 1;
+    return s;
+}
+
+/* For one more user. */
+static Snapshot *snapshot(Order *o, const MachineAgent *a)
 {
     OrderCluster *c = order_cluster(o, a);
     uint32_t w = order_warp(o, a);
-    if (a->lanes == UINT32_MAX && c->cached[w] == c->version[w])
-        return c->meet_of[w];
-    Snapshot *s = ARENA_NEW(o->arena, Snapshot);
-    s->clock = clock_new(o, c->cap);
-    meet_lanes(o, a, &s->clock);
-    if (a->lanes == UINT32_MAX) {
+    bool all = a->lanes == UINT32_MAX;
+    if (!all || c->cached[w] != c->version[w]) {
+        Snapshot *s = snapshot_new(o, c);
+        meet_lanes(o, a, &s->clock);
+        if (!all)
+            return s;
+        snapshot_drop(o, c->meet_of[w]);
         c->cached[w] = c->version[w];
         c->meet_of[w] = s;
     }
-    return s;
+    c->meet_of[w]->users++;
+    return c->meet_of[w];
 }
 
 /* ---- effects and groups -------------------------------------------------- */
@@ -409,6 +440,14 @@ static void issue(Order *o, const MachineEvent *e)
         VEC_PUSH(o->arena, &o->effects, (OrderEffect){ 0 });
     o->effects.data[e->effect - 1] = x;
     tick(o, &e->agent);
+}
+
+/* Nobody asks any more what the issuers knew. */
+static void finish(Order *o, const MachineEvent *e)
+{
+    OrderEffect *x = &o->effects.data[e->effect - 1];
+    snapshot_drop(o, x->before);
+    x->before = NULL;
 }
 
 /* All but the last n groups are complete, for one lane's clock. */
@@ -514,14 +553,17 @@ static void fence_proxy(Order *o, const MachineEvent *e)
 static void fence_init(Order *o, const MachineEvent *e)
 {
     OrderCluster *c = order_cluster(o, &e->agent);
-    for (size_t i = 0; i < o->n_bars; i++) {
-        OrderBar *b = c->bars[e->agent.cta * o->n_bars + i];
-        if (!b || !b->agent || b->fence_epoch)
-            continue;
+    OrderBarVec *v = &c->unfenced[e->agent.cta];
+    size_t left = 0;
+    for (size_t i = 0; i < v->len; i++) {
+        OrderBar *b = v->data[i];
         FOR_MASK(l, e->agent.lanes)
         if (b->init_lane == order_lane(o, &e->agent, l))
             b->fence_epoch = c->epoch[order_warp(o, &e->agent)];
+        if (!b->fence_epoch)
+            v->data[left++] = b;
     }
+    v->len = left;
 }
 
 /* ---- barriers of threads ------------------------------------------------- */
@@ -645,6 +687,7 @@ static void bar_init(Order *o, const MachineEvent *e)
     b->init_lane = order_lane(o, &e->agent, lane);
     b->init_epoch = c->epoch[order_warp(o, &e->agent)];
     b->fence_epoch = 0;
+    VEC_PUSH(o->arena, &c->unfenced[e->cta], b);
 }
 
 /* cp.async.mbarrier.arrive tells of the thread's cp.async and of what it had
@@ -759,6 +802,9 @@ void order_event(Order *o, const MachineEvent *e)
         return;
     case MEV_issue:
         issue(o, e);
+        return;
+    case MEV_finish:
+        finish(o, e);
         return;
     case MEV_init:
         bar_init(o, e);

@@ -37,15 +37,17 @@ typedef struct Stamp {
     const Op *op;
 } Stamp;
 
-/* What an effect's issuers knew. */
+/* What an effect's issuers knew; several effects may share one. */
 typedef struct Snapshot {
     Clock clock;
+    unsigned users;        /* effects under way, and a warp's `meet_of` */
+    struct Snapshot *next; /* free list */
 } Snapshot;
 
 typedef struct OrderEffect {
     const Op *op;
     MachineAgent agent;
-    const Snapshot *before;
+    Snapshot *before;   /* NULL when the effect is over */
     uint32_t own_epoch; /* of the issuing warp */
     uint32_t seq;       /* of the engine; cp.async: see seqs */
     uint32_t *seqs;     /* by lane, or NULL */
@@ -63,8 +65,12 @@ typedef struct Turn {
     int64_t turn, arrivals, expected, issued;
 } Turn;
 
+typedef struct OrderBar OrderBar;
+
+typedef VEC(OrderBar *) OrderBarVec;
+
 /* One mbarrier object. */
-typedef struct OrderBar {
+struct OrderBar {
     uint32_t agent; /* 0: never initialised */
     int64_t count, phase;
     uint32_t init_lane, init_epoch, fence_epoch; /* fence_epoch 0: no fence */
@@ -78,7 +84,7 @@ typedef struct OrderBar {
     ArrivalVec waiters;          /* passes of the phase before */
     int64_t expected, delivered; /* bytes of this phase */
     VEC(Turn) turns;             /* kept by protocol.c */
-} OrderBar;
+};
 
 typedef struct OrderMeet {
     bool used;
@@ -104,13 +110,14 @@ typedef struct OrderCluster {
     bool *joined;      /* by warp */
     uint32_t *fenced_shared, *fenced_global; /* by lane: epoch of its fence */
     uint32_t *epoch;                         /* by warp */
-    uint32_t *version;        /* by warp: of what its lanes know */
-    uint32_t *cached;         /* version of .. */
-    const Snapshot **meet_of; /* .. what all lanes know */
+    uint32_t *version;  /* by warp: of what its lanes know */
+    uint32_t *cached;   /* version of .. */
+    Snapshot **meet_of; /* .. what all lanes know */
     OrderGroups *tensor, *bulk, *cp;
-    OrderBar **bars;  /* by CTA, by offset / 8 */
-    OrderMeet *named; /* 16 a CTA */
-    Clock *named_acc; /* by warp: of the use that it waits for */
+    OrderBar **bars;       /* by CTA, by offset / 8 */
+    OrderBarVec *unfenced; /* by CTA: initialised, and no fence since */
+    OrderMeet *named;      /* 16 a CTA */
+    Clock *named_acc;      /* by warp: of the use that it waits for */
     Clock cluster_acc[2];
     int64_t cluster_phase;
     uint32_t n_agents, cap;
@@ -129,6 +136,7 @@ typedef struct Order {
     size_t n_bars;                        /* places in a CTA */
     OrderCluster *clusters;
     VEC(OrderEffect) effects; /* by number - 1 */
+    Snapshot *free_snapshots;
 } Order;
 
 /* Takes one event; before it, protocol.c looks at what is known. */
