@@ -90,22 +90,7 @@ void tensor_set_written(Tensor *t)
 
 double tensor_get(const Tensor *t, int64_t element)
 {
-    const unsigned char *p = t->bytes + element * t->elem_bytes;
-    float f;
-    uint16_t h;
-    switch (t->elem) {
-    case TY_f32:
-        memcpy(&f, p, 4);
-        return (double)f;
-    case TY_bf16:
-        memcpy(&h, p, 2);
-        return (double)scalar_bf16_to_f32(h);
-    case TY_f16:
-        memcpy(&h, p, 2);
-        return (double)scalar_f16_to_f32(h);
-    default:
-        return scalar_decode(t->elem, p);
-    }
+    return scalar_load(t->elem, t->bytes + element * t->elem_bytes);
 }
 
 void tensor_set(Tensor *t, int64_t element, double value)
@@ -205,4 +190,22 @@ int64_t view_element(const View *v, const int64_t *index, unsigned *bad)
                 return VIEW_OUTSIDE_MAP;
         }
     return at;
+}
+
+int64_t view_run(const View *v, const int64_t *index, int64_t n)
+{
+    unsigned last = v->rank - 1;
+    if (!v->rank || v->stride[last] != 1)
+        return 1;
+    int64_t run = v->is_map_root ? n : v->extent[last] - index[last];
+    for (unsigned d = 0; v->is_map && d < v->map_rank; d++) {
+        if (v->map_dim[d] != (int)last)
+            continue;
+        int64_t i = v->map_lo[d] + index[last];
+        int64_t left = i < 0                  ? -i
+                       : i < v->map_extent[d] ? v->map_extent[d] - i
+                                              : n;
+        run = left < run ? left : run;
+    }
+    return run < 1 ? 1 : run < n ? run : n;
 }

@@ -75,5 +75,9 @@ enum { VIEW_OUTSIDE_MAP = -1, VIEW_OUT_OF_BOUNDS = -2 };
 /* Storage position of an element, or one of the two above, with *bad the
  * dimension. */
 int64_t view_element(const View *v, const int64_t *index, unsigned *bad);
+/* How many elements, up to n, follow this one along the last dimension, itself
+ * counted, that lie side by side in storage as it does, or outside of the map
+ * as it does. At least 1. */
+int64_t view_run(const View *v, const int64_t *index, int64_t n);
 
 #endif

@@ -329,6 +329,28 @@ Test(scalar, fast_paths_agree_with_the_general_ones)
     }
 }
 
+Test(scalar, loads_agree_with_decoding)
+{
+    static const ScalarType types[] = { TY_e4m3, TY_e5m2, TY_e8m0, TY_i8,
+                                        TY_ui8,  TY_f16,  TY_bf16 };
+    for (size_t t = 0; t < sizeof types / sizeof types[0]; t++)
+        for (unsigned raw = 0; raw < 0x10000; raw++) {
+            uint32_t bits = raw;
+            double got = scalar_load(types[t], &bits);
+            double want = scalar_decode(types[t], &bits);
+            cr_assert(memcmp(&got, &want, sizeof got) == 0 ||
+                          (isnan(got) && isnan(want)),
+                      "%s %#x: %g, not %g", scalar_info(types[t])->name, raw,
+                      got, want);
+        }
+    for (unsigned raw = 0; raw < 0x10000; raw++) {
+        uint32_t bits = raw << 16 | raw;
+        double got = scalar_load(TY_f32, &bits);
+        double want = scalar_decode(TY_f32, &bits);
+        cr_assert(got == want || (isnan(got) && isnan(want)), "%#x", bits);
+    }
+}
+
 Test(scalar, integers_wrap)
 {
     cr_assert_eq(scalar_wrap(TY_i8, 128), -128);

@@ -110,23 +110,22 @@ void digest_join(Digest *d, const Digest *more)
 
 bool digest_same(const Digest *a, const Digest *b)
 {
-    double slack = 4.0 * fmax(a->slack, b->slack) +
-                   ldexp(a->size + b->size + 1.0, -16);
+    double slack =
+        4.0 * fmax(a->slack, b->slack) + ldexp(a->size + b->size + 1.0, -16);
     return a->sum == b->sum && a->n == b->n &&
            (!a->loose || fabs(a->total - b->total) <= slack);
 }
 
 void digest_view(Digest *d, const View *v, bool values, bool places)
 {
-    int64_t index[TENSOR_MAX_RANK] = { 0 }, n = 1;
+    int64_t index[TENSOR_MAX_RANK] = { 0 }, n = 1, run;
     unsigned bad = 0, inner = v->rank ? v->rank - 1 : 0;
     const Tensor *t = v->tensor;
     for (unsigned i = 0; i < v->rank; i++)
         n *= v->extent[i];
-    int64_t run =
-        v->rank && !v->is_map && v->stride[inner] == 1 ? v->extent[inner] : 1;
     for (int64_t i = 0; i < n; i += run) {
         int64_t at = view_element(v, index, &bad);
+        run = view_run(v, index, v->rank ? v->extent[inner] - index[inner] : 1);
         if (at >= 0)
             digest_add(d, t->elem,
                        values ? t->bytes + at * t->elem_bytes : NULL, run,

@@ -130,8 +130,8 @@ static bool step(Machine *mc, Effect *e)
         return cp_async_step(mc, e);
     case EFFECT_cp_arrive: {
         Warp *w = e->warp;
-        bool ok = mbar_arrive(mc, w, e->lanes, e->op, w->cta, e->bar_at,
-                              e->turn);
+        bool ok =
+            mbar_arrive(mc, w, e->lanes, e->op, w->cta, e->bar_at, e->turn);
         effect_finish(mc, e);
         return ok;
     }
@@ -276,8 +276,7 @@ static void target_events(Machine *mc, const Effect *e)
                             .cta = e->targets[i],
                             .offset = e->bar_at,
                             .turn = e->turn,
-                            .length =
-                                box_elements(e->map) * e->map->elem_bytes,
+                            .length = box_elements(e->map) * e->map->elem_bytes,
                             .agent =
                                 warp_agent(e->warp, AGENT_warp, e->lanes) };
         machine_emit(mc, &ev);
@@ -315,39 +314,41 @@ Step exec_copy(Warp *w, const Op *op, uint32_t mask)
 
 /* ---- the engine's steps -------------------------------------------------- */
 
-/* Calls fn for each element of the box with its storage position, or
- * VIEW_OUTSIDE_MAP, in row-major order. */
-typedef bool BoxVisit(Machine *mc, Effect *e, int64_t i, int64_t at);
+/* Calls fn for runs of n elements of the box, from its i-th in row-major order
+ * on, that lie side by side in storage from `at` on, or are all
+ * VIEW_OUTSIDE_MAP. */
+typedef bool BoxVisit(Machine *mc, Effect *e, int64_t i, int64_t n, int64_t at);
 
 static bool box_walk(Machine *mc, Effect *e, BoxVisit *fn)
 {
     const MemObj *m = e->map;
-    int64_t index[TENSOR_MAX_RANK], step[BOX_RANK] = { 0 };
+    int64_t index[TENSOR_MAX_RANK], step[BOX_RANK] = { 0 }, run;
     int64_t n = box_elements(m);
-    unsigned bad;
-    for (int64_t i = 0; i < n; i++) {
+    unsigned bad, last = m->box_rank ? m->box_rank - 1 : 0;
+    for (int64_t i = 0; i < n; i += run) {
         for (unsigned d = 0; d < m->box_rank; d++)
             index[d] = e->map_index[d] + step[d];
-        if (!fn(mc, e, i, view_element(&m->view, index, &bad)))
+        run = view_run(&m->view, index,
+                       m->box_rank ? m->box[last] - step[last] : 1);
+        if (!fn(mc, e, i, run, view_element(&m->view, index, &bad)))
             return false;
+        step[last] += run - 1;
         for (unsigned d = m->box_rank; d-- > 0 && ++step[d] == m->box[d];)
             step[d] = 0;
     }
     return true;
 }
 
-static void global_event(Machine *mc, const Effect *e, int64_t at, bool write)
+static void global_event(Machine *mc, const Effect *e, int64_t at, int64_t n,
+                         bool write)
 {
-    MachineEventKind kind = write ? MEV_write : MEV_read;
-    if (!(mc->wants >> kind & 1))
-        return;
     const Tensor *t = e->map->view.tensor;
-    MachineEvent ev = { .kind = kind,
+    MachineEvent ev = { .kind = write ? MEV_write : MEV_read,
                         .op = e->op,
                         .effect = e->number,
                         .tensor = t,
                         .offset = at,
-                        .length = 1,
+                        .length = n,
                         .bytes = t->bytes + at * t->elem_bytes,
                         .elem = t->elem,
                         .bar = e->bar_at,
@@ -356,48 +357,57 @@ static void global_event(Machine *mc, const Effect *e, int64_t at, bool write)
     machine_emit(mc, &ev);
 }
 
-static bool fail_element(Machine *mc, Effect *e, int64_t at)
+/* All n elements from `at` on have a value. */
+static bool all_written(Machine *mc, Effect *e, int64_t at, int64_t n)
 {
+    const Tensor *t = e->map->view.tensor;
+    const unsigned char *from = t->written + at;
+    const unsigned char *hole = memchr(from, 0, (size_t)n);
     StrBuf name = { 0 };
-    tensor_print_element(&name, e->map->view.tensor, at);
+    if (!hole)
+        return true;
+    tensor_print_element(&name, t, at + (hole - from));
     machine_fail(mc, e->warp, e->lanes, e->op, "poison",
                  "reads %s, which was never written", strbuf_text(&name));
     strbuf_free(&name);
     return false;
 }
 
-static bool read_element(Machine *mc, Effect *e, int64_t i, int64_t at)
+static bool read_run(Machine *mc, Effect *e, int64_t i, int64_t n, int64_t at)
 {
     const Tensor *t = e->map->view.tensor;
     unsigned char *to = e->data + i * t->elem_bytes;
+    size_t bytes = (size_t)n * t->elem_bytes;
     if (at == VIEW_OUTSIDE_MAP) {
-        memset(to, 0, t->elem_bytes);
+        memset(to, 0, bytes);
         return true;
     }
-    if (!t->written[at])
-        return fail_element(mc, e, at);
-    global_event(mc, e, at, false);
-    memcpy(to, t->bytes + at * t->elem_bytes, t->elem_bytes);
+    if (!all_written(mc, e, at, n))
+        return false;
+    global_event(mc, e, at, n, false);
+    memcpy(to, t->bytes + at * t->elem_bytes, bytes);
     return true;
 }
 
-static bool write_element(Machine *mc, Effect *e, int64_t i, int64_t at)
+static bool write_run(Machine *mc, Effect *e, int64_t i, int64_t n, int64_t at)
 {
     Tensor *t = e->map->view.tensor;
     const unsigned char *from = e->data + i * t->elem_bytes;
     if (at == VIEW_OUTSIDE_MAP)
         return true;
-    if (e->add && !t->written[at])
-        return fail_element(mc, e, at);
+    if (e->add && !all_written(mc, e, at, n))
+        return false;
     if (e->add) {
-        tensor_set(t, at,
-                   value_add(t->elem, tensor_get(t, at),
-                             scalar_decode(t->elem, from)));
+        for (int64_t k = 0; k < n; k++)
+            tensor_set(
+                t, at + k,
+                value_add(t->elem, tensor_get(t, at + k),
+                          scalar_load(t->elem, from + k * t->elem_bytes)));
     } else {
-        memcpy(t->bytes + at * t->elem_bytes, from, t->elem_bytes);
-        t->written[at] = 1;
+        memcpy(t->bytes + at * t->elem_bytes, from, (size_t)n * t->elem_bytes);
+        memset(t->written + at, 1, (size_t)n);
     }
-    global_event(mc, e, at, true);
+    global_event(mc, e, at, n, true);
     return true;
 }
 
@@ -460,7 +470,7 @@ static bool load_step(Machine *mc, Effect *e)
 {
     if (!e->data) {
         make_data(e);
-        return box_walk(mc, e, read_element);
+        return box_walk(mc, e, read_run);
     }
     unsigned i = (unsigned)(machine_random(mc) % e->n_targets);
     Cta *cta = &e->warp->cluster->ctas[e->targets[i]];
@@ -477,8 +487,8 @@ static bool load_step(Machine *mc, Effect *e)
                             "proxy",
                             cta->rank);
     if (!move_shared(mc, e, cta, true) ||
-        !mbar_bytes(mc, e->warp, e->lanes, e->op, cta, e->bar_at,
-                    -box_bytes(e), e->turn))
+        !mbar_bytes(mc, e->warp, e->lanes, e->op, cta, e->bar_at, -box_bytes(e),
+                    e->turn))
         return false;
     if (!e->n_targets)
         effect_finish(mc, e);
@@ -492,7 +502,7 @@ static bool store_step(Machine *mc, Effect *e)
         e->source_read = true;
         return move_shared(mc, e, e->warp->cta, false);
     }
-    bool ok = box_walk(mc, e, write_element);
+    bool ok = box_walk(mc, e, write_run);
     effect_finish(mc, e);
     return ok;
 }

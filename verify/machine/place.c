@@ -270,21 +270,6 @@ void place_event(Warp *w, const Op *op, const Place *p, uint32_t lanes,
     machine_emit(w->machine, &e);
 }
 
-static double decode(ScalarType t, const unsigned char *p)
-{
-    float f;
-    uint16_t h;
-    if (t == TY_f32) {
-        memcpy(&f, p, 4);
-        return (double)f;
-    }
-    if (t == TY_bf16) {
-        memcpy(&h, p, 2);
-        return (double)scalar_bf16_to_f32(h);
-    }
-    return scalar_decode(t, p);
-}
-
 bool place_read(Warp *w, const Op *op, const Place *p, unsigned lane,
                 double *out)
 {
@@ -295,7 +280,7 @@ bool place_read(Warp *w, const Op *op, const Place *p, unsigned lane,
     else if (p->tensor)
         *out = tensor_get(p->tensor, p->at);
     else
-        *out = decode(p->obj->elem, p->cta->smem + p->at);
+        *out = scalar_load(p->obj->elem, p->cta->smem + p->at);
     return true;
 }
 

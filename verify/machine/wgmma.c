@@ -211,27 +211,30 @@ Step exec_wgmma(Warp *w, const Op *op, uint32_t mask)
 
 /* ---- the engine ---------------------------------------------------------- */
 
+#define DECODE(t, value)                                           \
+    case t:                                                        \
+        for (size_t i = 0; i < count; i++, p += size, out += step) \
+            *out = (value);                                        \
+        return
+
 /* `count` elements side by side to out[0], out[step], .. */
 static void decode(ScalarType t, const unsigned char *p, size_t count,
                    float *out, size_t step)
 {
     size_t size = (size_t)scalar_type_bytes(t);
-    for (size_t i = 0; i < count; i++, p += size, out += step) {
-        uint16_t h = 0;
-        if (size == 2)
-            memcpy(&h, p, 2);
-        if (t == TY_bf16)
-            *out = scalar_bf16_to_f32(h);
-        else if (t == TY_f16)
-            *out = scalar_f16_to_f32(h);
-        else if (t != TY_f32)
+    switch (t) {
+        DECODE(TY_bf16, (float)scalar_load(TY_bf16, p));
+        DECODE(TY_f16, (float)scalar_load(TY_f16, p));
+        DECODE(TY_e4m3, (float)scalar_load(TY_e4m3, p));
+        DECODE(TY_e5m2, (float)scalar_load(TY_e5m2, p));
+        DECODE(TY_f32, scalar_tf32_truncate((float)scalar_load(TY_f32, p)));
+    default:
+        for (size_t i = 0; i < count; i++, p += size, out += step)
             *out = (float)scalar_decode(t, p);
-        else {
-            memcpy(out, p, 4);
-            *out = scalar_tf32_truncate(*out);
-        }
     }
 }
+
+#undef DECODE
 
 /* The engine reads `bytes` bytes at an address behind the swizzle. */
 static bool read_span(Machine *mc, Effect *e, const MmaOperand *o, int64_t at,
@@ -333,6 +336,13 @@ static bool gather_a(Machine *mc, Effect *e, float *a)
     int64_t s0 = stride[e->a.dim[0]], s1 = stride[e->a.dim[1]];
     int64_t row = e->a.transposed ? s1 : s0, col = e->a.transposed ? s0 : s1;
     int64_t base = operand_base(&e->a) + e->warp->index % 4 * WARP_ROWS * row;
+    if (row == 1 && col != 1) {
+        for (int64_t c = 0; c < e->k; c++)
+            if (!fetch_row(mc, e, &e->a, base + c * col, WARP_ROWS, &a[c],
+                           (size_t)e->k))
+                return false;
+        return true;
+    }
     for (int64_t r = 0; r < WARP_ROWS; r++)
         for (int64_t c = 0; c < e->k; c += col == 1 ? e->k : 1)
             if (!fetch_row(mc, e, &e->a, base + r * row + c * col,
@@ -348,14 +358,16 @@ static bool gather_b(Machine *mc, Effect *e, float *b)
     int64_t outer = t ? stride[e->b.dim[0]] : 0;
     int64_t col = stride[e->b.dim[t ? 2 : 0]], row = stride[e->b.dim[1]];
     int64_t base = operand_base(&e->b);
-    int64_t run = row == 1 ? e->k : 1;
-    for (int64_t n = 0; n < e->n; n++)
+    bool by_col = col == 1 && row != 1; /* columns are side by side */
+    int64_t run = row == 1 ? e->k : 1, wide = by_col ? FMA_PANEL : 1;
+    for (int64_t n = 0; n < e->n; n += wide)
         for (int64_t k = 0; k < e->k; k += run) {
             int64_t at =
                 base + k * row + (t ? n / 64 * outer + n % 64 * col : n * col);
-            if (!fetch_row(mc, e, &e->b, at, run,
+            int64_t count = wide < e->n - n ? wide : e->n - n;
+            if (!fetch_row(mc, e, &e->b, at, by_col ? count : run,
                            &b[fma_b_index((size_t)e->k, (size_t)k, (size_t)n)],
-                           FMA_PANEL))
+                           by_col ? 1 : FMA_PANEL))
                 return false;
         }
     return true;
