@@ -13,7 +13,12 @@ order, the L2 cache flushed before each run, which a spinning kernel delays unti
 its launch is queued; events time it, the mean of the middle half of the rounds
 counts; the ratio of two such means of one run is the figure, the median over
 runs is reported, with the geometric mean over the shapes and the share of the
-data sheet's peak.
+data sheet's peak; with Triton the ratio to the faster of it and cuBLAS, too.
+
+Tuning: --tune lets the library time its kernels on each shape first, apart from
+the rounds; what it chose then is what is checked and timed. Where that is not
+what it chooses untuned, the latter runs in the same rounds, and the ratio of
+their means is printed.
 
 Certificates: that of each library, NAME.cert.json beside NAME.c, is held against
 the code that is timed, and what it proves is printed (bench/certificate.py).
@@ -34,7 +39,8 @@ import sys
 
 from certificate import NotCertified, certified
 from gpu_timing import (FORMATS, compile_c, in_memory, interleaved, is_right,
-                        kind_of, layout_of, operands, relative_error)
+                        kind_of, layout_of, operands, relative_error,
+                        torch_on_gpu)
 
 SHAPES = {
     "square": [(1024,) * 3, (2048,) * 3, (4096,) * 3, (8192,) * 3],
@@ -94,6 +100,10 @@ class Single:
         del shape
         return self.name
 
+    def untuned(self, shape):
+        """There is nothing to choose."""
+        del shape
+
     def __call__(self, torch, a, b, c):
         args = [ctypes.c_int64(n) for n in (*c.shape, a.shape[1])]
         for t in (in_memory(a, self.layout[0] == "n"),
@@ -114,15 +124,37 @@ class Chooser:
         self.name, self.kind, self.library = f"exo_gemm {kind}", kind, library
         self.library_name = name
         self.layout = "tn"
+        self.before_tuning = {}  # choices by shape
 
     def choice(self, shape):
         return self.library.choice(self.kind, *shape)
 
-    def __call__(self, torch, a, b, c):
-        self.library.run(self.library.args(
+    def untuned(self, shape):
+        """What would be chosen without tuning, if that is something else."""
+        before = self.before_tuning.get(tuple(shape))
+        return before if before != self.choice(shape) else None
+
+    def args(self, torch, a, b, c):
+        return self.library.args(
             self.kind, (*c.shape, a.shape[1]), a=a.data_ptr(),
             b=b.data_ptr(), c=c.data_ptr(), lda=a.stride(0), ldb=b.stride(0),
-            ldc=c.stride(0), stream=torch.cuda.current_stream().cuda_stream))
+            ldc=c.stride(0), stream=torch.cuda.current_stream().cuda_stream)
+
+    def __call__(self, torch, a, b, c, plan=None):
+        self.library.run(self.args(torch, a, b, c), plan)
+
+    def tune(self, torch, shape, candidates):
+        self.before_tuning[tuple(shape)] = self.choice(shape)
+        a, b, c = operands(torch, self.kind, shape, 1)
+        found = self.library.tune_args(self.args(torch, a, b, c), candidates)
+        if not bool(torch.isnan(c).all()):
+            raise RuntimeError(f"{self.name}: tuning for {shape} writes C")
+        other = self.untuned(shape)
+        print(f"{self.name} {'x'.join(map(str, shape))}: tuned over "
+              f"{found.candidates} plans, {found.us:.1f} us by "
+              f"{self.choice(shape)}" +
+              (f" for {found.untuned_us:.1f} us by {other}" if other else
+               ", as untuned"), flush=True)
 
 
 def choosers(folder, name, kinds):
@@ -183,15 +215,17 @@ def one_run(torch, kernel, shape, args, seed, triton):
         "cublas": library_product(torch, kind_of(kernel.name), a, b,
                                   out),
     }
+    untuned = kernel.untuned(shape)
+    if untuned:
+        bodies["untuned"] = lambda: kernel(torch, a, b, c, untuned)
     if triton:
         bodies["triton"] = triton.product(a, b, torch.empty_like(c))
     return interleaved(torch, bodies, args.rounds, 4, seed, args.in_a_row)
 
 
-def time_shape(torch, kernel, shape, args, triton):
+def row_of(kernel, shape, results):
+    """The figures of some runs, each the milliseconds of what it timed."""
     flop = 2.0 * shape[0] * shape[1] * shape[2]
-    results = [one_run(torch, kernel, shape, args, 1 + r, triton)
-               for r in range(args.runs)]
     ratios = [r["cublas"] / r["ours"] for r in results]
     row = {
         "kernel": kernel.name, "shape": shape, "choice": kernel.choice(shape),
@@ -202,19 +236,50 @@ def time_shape(torch, kernel, shape, args, triton):
                    for k in results[0]},
     }
     row["peak"] = row["tflops"]["ours"] / PEAK[FORMATS[kind_of(kernel.name)].inputs]
+    if "triton" in results[0]:
+        row["over_best"] = statistics.median(
+            min(r["cublas"], r["triton"]) / r["ours"] for r in results)
+    if "untuned" in results[0]:
+        row["over_untuned"] = statistics.median(
+            r["untuned"] / r["ours"] for r in results)
+    return row
+
+
+def time_shape(torch, kernel, shape, args, triton):
+    row = row_of(kernel, shape, [
+        one_run(torch, kernel, shape, args, 1 + r, triton)
+        for r in range(args.runs)])
+    if args.tune:
+        row.setdefault("over_untuned", 1.0)
     return row
 
 
 def print_row(row):
+    """One line; ratios above 1: ours is the faster."""
     triton = row["tflops"].get("triton")
+    best, untuned = row.get("over_best"), row.get("over_untuned")
     print("%-14s %18s  ours %6.1f (%2.0f %% of peak)  cuBLAS %6.1f%s TFLOP/s, "
-          "%8.1f us  ratio %.3f  (%s)  %s"
+          "%8.1f us  ratio %.3f  (%s)%s%s  %s"
           % (row["kernel"], "x".join(map(str, row["shape"])),
              row["tflops"]["ours"], 100 * row["peak"],
              row["tflops"]["cublas"],
              f"  Triton {triton:6.1f}" if triton else "", row["us"]["cublas"],
              row["ratio"], " ".join("%.3f" % r for r in row["ratios"]),
+             f"  over the best {best:.3f}" if best else "",
+             f"  over untuned {untuned:.3f}" if untuned else "",
              row["choice"]), flush=True)
+
+
+def print_means(name, rows):
+    """Geometric means over the shapes and the least, of each ratio there is."""
+    for key, what in (("ratio", "over cuBLAS"),
+                      ("over_best", "over the best of cuBLAS and Triton"),
+                      ("over_untuned", "tuned over untuned")):
+        ratios = [r[key] for r in rows if key in r]
+        if ratios:
+            mean = math.exp(statistics.fmean(map(math.log, ratios)))
+            print(f"{name}: geometric mean {mean:.3f} {what}, {len(ratios)} "
+                  f"shapes, least {min(ratios):.3f}", flush=True)
 
 
 def what_is_proved(args, name):
@@ -234,10 +299,25 @@ def bench(torch, kernel, shapes, args, triton, proved):
         rows.append(time_shape(torch, kernel, shape, args, triton))
         rows[-1]["certificate"] = proved
         print_row(rows[-1])
-    mean = math.exp(statistics.fmean(math.log(r["ratio"]) for r in rows))
-    print(f"{kernel.name}: geometric mean {mean:.3f} over {len(rows)} shapes, "
-          f"least {min(r['ratio'] for r in rows):.3f}", flush=True)
+    print_means(kernel.name, rows)
     return rows
+
+
+def measure(torch, kernel, shapes, args, triton, proved):
+    """Tunes, checks and times: rows, and how many products were wrong."""
+    def fitting(some):
+        return [multiple_of_granule(kernel.name, s) for s in some]
+
+    timed = fitting(shapes)
+    if args.tune and isinstance(kernel, Chooser):
+        for shape in timed:
+            kernel.tune(torch, shape, args.tune)
+    checked = (fitting(CHECK_SHAPES) if args.check else []) + \
+        ([] if args.check and args.no_bench else timed)
+    wrong = check(torch, kernel, list(dict.fromkeys(checked)), (1, 2))
+    if wrong or args.no_bench:
+        return [], wrong
+    return bench(torch, kernel, timed, args, triton, proved), 0
 
 
 def load_triton(wanted):
@@ -260,8 +340,11 @@ def main():
     parser.add_argument("--library", help="the library that chooses, by name")
     parser.add_argument("--types", default="bf16,f16,tf32,e4m3")
     parser.add_argument("--triton", action="store_true")
+    parser.add_argument("--tune", nargs="?", type=int, const=16, default=0,
+                        metavar="N", help="the library times N plans (16) for "
+                        "each shape before")
     parser.add_argument("--check", action="store_true",
-                        help="all check shapes instead of the timed ones only")
+                        help="all check shapes besides the timed ones")
     parser.add_argument("--no-bench", action="store_true")
     parser.add_argument("--shapes", default="headline",
                         help="a set (%s) or M,N,K;M,N,K" % ", ".join(SHAPES))
@@ -273,11 +356,9 @@ def main():
                         help="time nothing whose certificate does not hold")
     parser.add_argument("--json", help="write the rows here")
     args = parser.parse_args()
-
-    import torch
-    if not torch.cuda.is_available():
-        print("gpu_gemm: no GPU here", file=sys.stderr)
-        return 4
+    if args.tune and not args.library:
+        parser.error("--tune is for a --library")
+    torch = torch_on_gpu("gpu_gemm")
     torch.backends.cuda.matmul.allow_tf32 = True
     torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
     torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
@@ -295,15 +376,10 @@ def main():
         if args.require_certificates and not proved[kernel.library_name]:
             failures += 1
             continue
-        fitting = [multiple_of_granule(kernel.name, s) for s in
-                   (CHECK_SHAPES if args.check else shapes)]
-        wrong = check(torch, kernel, fitting, (1, 2))
+        new, wrong = measure(torch, kernel, shapes, args, triton,
+                             proved[kernel.library_name])
+        rows += new
         failures += wrong
-        if wrong == 0 and not args.no_bench:
-            rows += bench(torch, kernel,
-                          [multiple_of_granule(kernel.name, s)
-                           for s in shapes], args, triton,
-                          proved[kernel.library_name])
     if args.json:
         with open(args.json, "w", encoding="utf-8") as f:
             json.dump({"device": torch.cuda.get_device_name(0),

@@ -4,8 +4,10 @@
     gpu_gemm_report.py RESULTS.json.. [--svg=FILE]
 
 Prints a table in Markdown, one a kernel or library: time, TFLOP/s, share of the
-data sheet's peak, the ratio to cuBLAS with that of each run, and the geometric
-mean. The drawing has a bar for each ratio, and a line where cuBLAS is.
+data sheet's peak, the ratio to cuBLAS with that of each run, where Triton ran
+that to the faster of the two, where the library was tuned that to its untuned
+choice, and the geometric means. The drawing has a bar for each ratio to cuBLAS,
+and a line where cuBLAS is.
 """
 import argparse
 import json
@@ -35,15 +37,30 @@ def by_kernel(paths):
     return kernels, notes
 
 
-def geometric_mean(rows):
-    return math.exp(statistics.fmean(math.log(row["ratio"]) for row in rows))
+def geometric_mean(rows, key="ratio"):
+    return math.exp(statistics.fmean(math.log(row[key]) for row in rows))
+
+
+# Ratios that some runs have: the key in a row, the column, the words.
+FURTHER = (("over_best", "of the best", "the best of cuBLAS and Triton"),
+           ("over_untuned", "of untuned", "what is chosen untuned"))
+
+
+def summary(rows, key="ratio", of=""):
+    """The geometric mean of the rows that have the ratio, and the least."""
+    rows = [row for row in rows if key in row]
+    least = min(rows, key=lambda r: r[key])
+    return (f"Geometric mean {geometric_mean(rows, key):.3f}{of} over "
+            f"{len(rows)} shapes, least {least[key]:.3f} at "
+            f"{' '.join(map(str, least['shape']))}.")
 
 
 def table(name, rows):
     triton = any("triton" in row["tflops"] for row in rows)
+    further = [f for f in FURTHER if any(f[0] in row for row in rows)]
     head = ["M N K", "us", "TFLOP/s", "of peak", "cuBLAS TFLOP/s"]
     head += ["Triton TFLOP/s"] if triton else []
-    head += ["ratio (runs)", "kernel"]
+    head += ["ratio (runs)"] + [column for _, column, _ in further] + ["kernel"]
     lines = [f"### {name}", "", "| " + " | ".join(head) + " |",
              "|" + "---|" * len(head)]
     for row in rows:
@@ -54,12 +71,13 @@ def table(name, rows):
             of_triton = row["tflops"].get("triton")
             cells.append(f"{of_triton:.0f}" if of_triton else "")
         runs = " ".join(f"{r:.3f}" for r in row["ratios"])
-        cells += [f"{row['ratio']:.3f} ({runs})", row["choice"]]
-        lines.append("| " + " | ".join(cells) + " |")
-    mean, least = geometric_mean(rows), min(rows, key=lambda r: r["ratio"])
-    lines += ["", f"Geometric mean {mean:.3f} over {len(rows)} shapes, least "
-              f"{least['ratio']:.3f} at {' '.join(map(str, least['shape']))}.",
-              ""]
+        cells.append(f"{row['ratio']:.3f} ({runs})")
+        cells += [f"{row[key]:.3f}" if key in row else ""
+                  for key, _, _ in further]
+        lines.append("| " + " | ".join(cells + [row["choice"]]) + " |")
+    lines += ["", summary(rows), ""]
+    for key, _, what in further:
+        lines += [summary(rows, key, f" of {what}"), ""]
     for said in sorted({row.get("certificate") or "not certified"
                         for row in rows}):
         lines += [f"{name}: {said}.", ""]

@@ -9,9 +9,10 @@ output types on one GPU.
 Every kernel of DIR/tuned.json whose name has TEXT is called by itself, and each
 entry through exo_gemm_ex, on shapes that do not fit the tiles: random alpha,
 beta, bias, operands with rows apart, the result's surroundings and, where beta
-is 0, C itself poisoned with NaN. The reference is a float64 product. --bench
-times the entries beside what PyTorch offers for the same, by cuBLAS or
-cuBLASLt. Needs PyTorch and a C compiler; no LLVM, no Z3.
+is 0, C itself poisoned with NaN. The reference is a float64 product. Of tuning
+it is checked that it leaves C alone and memory free, and is refused under
+capture, that what it chooses is right, and read back from a file. --bench times
+the entries beside what PyTorch offers for the same, by cuBLAS or cuBLASLt. Needs PyTorch and a C compiler; no LLVM, no Z3.
 """
 import argparse
 import importlib.util
@@ -19,9 +20,10 @@ import json
 import math
 import os
 import sys
+import tempfile
 
 from gpu_problem import Problem, output_of, rows_of, stream_of
-from gpu_timing import compile_c, interleaved
+from gpu_timing import compile_c, interleaved, torch_on_gpu
 
 SHAPES = [(16, 16, 16), (136, 272, 80), (528, 1040, 208), (1024, 512, 2064)]
 TIMED = [(4096, 4096, 4096), (2048, 1024, 512)]
@@ -72,8 +74,6 @@ def check_entry(torch, binding, entry, only):
 
 def check_arrays(torch, binding):
     """ExoGemm.gemm with PyTorch's arrays: views, batches, other outputs."""
-    if "bf16" not in binding.types:
-        return 0, 0
     g = torch.Generator(device="cuda").manual_seed(5)
 
     def normal(*shape):
@@ -114,6 +114,63 @@ def check_arrays(torch, binding):
             wrong += 1
             print(f"WRONG ExoGemm.gemm {tuple(a.shape)} {list(how)}: {error}")
     return wrong, len(calls)
+
+
+def free_memory(torch):
+    torch.cuda.synchronize()
+    return torch.cuda.mem_get_info()[0]
+
+
+def check_tuning(torch, binding):
+    """Tuning on this GPU in bf16: what was wrong is printed."""
+    g = torch.Generator(device="cuda").manual_seed(6)
+    field = torch.randn(2, 1000, 800, generator=g, device="cuda").bfloat16()
+    a, b = field[0, :, :776], field[1, :520, :776]
+    c = torch.full((1000, 520), 7.0, device="cuda", dtype=a.dtype)
+    want = a.double() @ b.double().t()
+    stream = torch.cuda.Stream()
+    path = os.path.join(tempfile.mkdtemp(prefix="exo-bench-"), "tuned.txt")
+
+    def choice():
+        return binding.choice("bf16", 1000, 520, 776, lda=800, ldb=800)
+
+    def is_right():
+        stream.synchronize()
+        return float((c.double() - want).norm() / want.norm()) <= 6e-3
+
+    binding.gemm(a, b, c, stream=stream.cuda_stream)
+    verdicts = {"untuned: a wrong product": is_right()}
+    c.fill_(7.0)
+    before, memory = choice(), free_memory(torch)
+    found = binding.tune(a, b, c, 32, stream=stream.cuda_stream)
+    verdicts["tuning writes C"] = bool((c == 7.0).all())
+    verdicts["tuning keeps memory"] = free_memory(torch) >= memory - (4 << 20)
+    tuned = choice()
+    print(f"tuning: {found.candidates} plans, {found.us:.1f} us by {tuned}, "
+          f"{found.untuned_us:.1f} us by {before}")
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph, stream=stream):
+        try:
+            binding.tune(a, b, c, stream=stream.cuda_stream)
+            verdicts["tuned under capture"] = False
+        except RuntimeError as e:
+            verdicts[f"under capture: {e}"] = "is captured" in str(e)
+        binding.tune_first(4)
+        binding.gemm(a, b, c, stream=stream.cuda_stream)
+        binding.gemm(a[:512], b, c[:512], stream=stream.cuda_stream)
+        binding.tune_first(0)
+    graph.replay()
+    torch.cuda.synchronize()
+    verdicts["tuned: a wrong product"] = is_right()
+    binding.save_tuned(path)
+    binding.clear_tuned()
+    verdicts["not forgotten"] = choice() == before
+    verdicts["lines are left out"] = binding.load_tuned(path) == 0
+    verdicts["not read back"] = choice() == tuned
+    binding.clear_tuned()
+    for words in (w for w, ok in verdicts.items() if not ok):
+        print(f"WRONG {words}")
+    return sum(not ok for ok in verdicts.values()), len(verdicts)
 
 
 def theirs(torch, p):
@@ -177,10 +234,7 @@ def main():
     parser.add_argument("--bench", action="store_true")
     parser.add_argument("--rounds", type=int, default=20)
     args = parser.parse_args()
-    import torch
-    if not torch.cuda.is_available():
-        print("gpu_gemm_special: no GPU here", file=sys.stderr)
-        return 4
+    torch = torch_on_gpu("gpu_gemm_special")
     torch.backends.cuda.matmul.allow_tf32 = True
     torch.zeros(1, device="cuda")
     binding = load_binding(compile_c(args.folder, "exo_gemm"))
@@ -189,7 +243,8 @@ def main():
                    e.get("epilogue") or e.get("batched") or e.get("output")]
     counts = [check_entry(torch, binding, e, args.only)
               for e in entries]
-    counts.append(check_arrays(torch, binding))
+    if "bf16" in binding.types:
+        counts += [check_arrays(torch, binding), check_tuning(torch, binding)]
     wrong = sum(c[0] for c in counts)
     print(f"{sum(c[1] for c in counts) - wrong} right, {wrong} wrong")
     if args.bench:

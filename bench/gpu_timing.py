@@ -4,6 +4,7 @@ import os
 import random
 import statistics
 import subprocess
+import sys
 import tempfile
 from typing import NamedTuple
 
@@ -28,6 +29,22 @@ FORMATS = {
     "e4m3_sums": Format("float8_e4m3fn", "bfloat16", 1, 2, 6e-3),
     "e5m2_sums": Format("float8_e5m2", "bfloat16", 1, 2, 6e-3),
 }
+
+
+def torch_on_gpu(program):
+    """PyTorch's module. Without it, or without a GPU, one line says so and the
+    program ends with status 2."""
+    try:
+        import torch
+    except ImportError:
+        print(f"{program}: needs PyTorch, which is not installed here",
+              file=sys.stderr)
+        sys.exit(2)
+    if not torch.cuda.is_available():
+        print(f"{program}: needs a GPU, and PyTorch finds none here",
+              file=sys.stderr)
+        sys.exit(2)
+    return torch
 
 
 def kind_of(name):

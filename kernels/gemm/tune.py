@@ -40,7 +40,8 @@ sys.path.insert(0, os.path.join(HERE, "src"))
 import make  # noqa: E402
 import program  # noqa: E402
 from gpu_problem import BATCH, Problem, call_kernel  # noqa: E402
-from gpu_timing import FORMATS, compile_c, interleaved  # noqa: E402
+from gpu_timing import (FORMATS, compile_c, interleaved,  # noqa: E402
+                        torch_on_gpu)
 
 BYTES = {"f32": 4, "bf16": 2, "f16": 2}
 MOST_PRODUCTS = 1 << 40
@@ -320,15 +321,12 @@ def main():
     parser.add_argument("--times", help="write every time here")
     parser.add_argument("-o", help="tuned.json here; special.json")
     args = parser.parse_args()
+    torch = None if args.only_translate else torch_on_gpu("tune")
     todo = list(sets(args))
     if args.exo_translate:
         translate_all(args, [n for _, names in todo for n in names])
     if args.only_translate:
         return 0
-    import torch
-    if not torch.cuda.is_available():
-        print("tune: no GPU here", file=sys.stderr)
-        return 4
     torch.zeros(1, device="cuda")
     torch.backends.cuda.matmul.allow_tf32 = False
     device = torch.cuda.get_device_properties(0)
