@@ -133,7 +133,12 @@ class Tuning:
                   f"not the fastest: {library.choice('bf16', *SHAPE)}")
         driver.calls()
         library.run(self.args())
-        self.note(driver.launches() == [other], "another kernel runs")
+        library.run(self.args())
+        calls = driver.calls()
+        self.note([c.split()[1] for c in calls if c.startswith("cuLaunch")] ==
+                  [other + "_kernel0"] * 2, "another kernel runs")
+        self.note(not any("cuDeviceGetName" in c for c in calls),
+                  "the device's name is asked for again")
         for fields in ({"lda": SIDE + 8}, {"ldb": SIDE + 8},
                        {"ldc": SIDE + 8}):
             got = library.choice("bf16", *SHAPE, **fields)
@@ -213,6 +218,21 @@ class Tuning:
                 library.run(self.args(kind, c=None, **fields)), "C is NULL")
         library.clear_tuned()
 
+    def fails(self, function, skip):
+        """Tuning with that call of the driver failing."""
+        self.driver.fail(function, skip)
+        self.refused(lambda: self.library.tune_args(self.args(), 3), function)
+
+    def in_new_thread(self, body):
+        """The library asks for the device once a thread and context."""
+        def work():
+            self.driver.enter(0)
+            body()
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+
     def check_errors(self):
         """Each is named, and leaves nothing behind."""
         library, driver = self.library, self.driver
@@ -222,9 +242,10 @@ class Tuning:
         self.refused(lambda: library.tune_args(self.args(activation="relu")),
                      "no kernel has type bf16")
         held = driver.held()
+        for function in ("cuDeviceGetName", "cuCtxGetDevice"):
+            self.in_new_thread(lambda f=function: self.fails(f, 0))
         for function, skip in (
-                ("cuStreamIsCapturing", 0), ("cuDeviceGetName", 0),
-                ("cuCtxGetDevice", 0), ("cuDeviceGetAttribute", 0),
+                ("cuStreamIsCapturing", 0), ("cuDeviceGetAttribute", 0),
                 ("cuMemAllocAsync", 0), ("cuEventCreate", 0),
                 ("cuEventCreate", 1), ("cuMemsetD8Async", 0),
                 ("cuMemsetD8Async", 9), ("cuEventRecord", 0),
@@ -232,8 +253,7 @@ class Tuning:
                 ("cuLaunchKernelEx", 0), ("cuLaunchKernelEx", 9),
                 ("cuTensorMapEncodeTiled", 5), ("cuEventSynchronize", 3),
                 ("cuEventElapsedTime", 2)):
-            driver.fail(function, skip)
-            self.refused(lambda: library.tune_args(self.args(), 3), function)
+            self.fails(function, skip)
             failed = function == "cuEventCreate"  # its line made no event
             self.note(driver.held() == (held[0], failed),
                       f"{function}: a leak")

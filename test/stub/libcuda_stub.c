@@ -288,6 +288,8 @@ CUDA_FUNCTION(MemsetD2D8Async, "cuMemsetD2D8Async",
               (CUdeviceptr ptr, size_t pitch, unsigned char value, size_t width,
                size_t height, CUstream stream))
 CUDA_FUNCTION(CtxGetCurrent, "cuCtxGetCurrent", (CUcontext * context))
+CUDA_FUNCTION(CtxGetId, "cuCtxGetId",
+              (CUcontext context, unsigned long long *id))
 CUDA_FUNCTION(CtxGetDevice, "cuCtxGetDevice", (CUdevice * device))
 CUDA_FUNCTION(StreamIsCapturing, "cuStreamIsCapturing",
               (CUstream stream, int *status))
@@ -404,6 +406,12 @@ CUresult stub_CtxGetCurrent(CUcontext *context)
 {
     *context = current;
     return record("cuCtxGetCurrent");
+}
+
+CUresult stub_CtxGetId(CUcontext context, unsigned long long *id)
+{
+    *id = 1 + (unsigned long long)(context - stub.contexts);
+    return record("cuCtxGetId");
 }
 
 CUresult stub_CtxGetDevice(CUdevice *device)
