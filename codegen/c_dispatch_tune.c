@@ -116,12 +116,10 @@ const char c_dispatch_plan[] =
     "        (!p->by_columns && strncmp(s, \" rows 0:\", 8) != 0))\n"
     "        return false;\n"
     "    p->second = @_named(e, comma + 2, strlen(comma + 2));\n"
-    "    int64_t tile = p->by_columns ? p->first->columns\n"
-    "                                 : p->first->rows * p->first->cluster;\n"
     "    return p->second &&\n"
     "           @_number(s + (p->by_columns ? 11 : 8), comma, 1,\n"
     "                    (p->by_columns ? n : m) - 1, &p->at) &&\n"
-    "           p->at % tile == 0;\n"
+    "           p->at % @_tile(p->first, p->by_columns) == 0;\n"
     "}\n";
 
 const char c_dispatch_tuned[] =
