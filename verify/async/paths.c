@@ -9,72 +9,12 @@
  * lane, it is lane 0 on both sides. */
 #include "verify/async/paths.h"
 
-#include "ir/limits.h"
-#include "passes/abi.h"
 #include "verify/async/letters.h"
+#include "verify/async/threads.h"
 
 #include <string.h>
 
 #define NO_INSTR UINT32_MAX
-
-/* ---- what a thread decides ----------------------------------------------- */
-
-typedef enum Truth { TRUTH_no, TRUTH_yes, TRUTH_open } Truth;
-
-typedef struct Coords {
-    VarId var[ABI_N_COORDS]; /* cta, warp, lane */
-    int64_t value[ABI_N_COORDS];
-} Coords;
-
-static bool coord_value(const Env *env, const Atom *atom, int64_t *out)
-{
-    const Coords *c = env->user;
-    for (unsigned i = 0; atom->kind == ATOM_var && i < ABI_N_COORDS; i++)
-        if (atom->var == c->var[i]) {
-            *out = c->value[i];
-            return true;
-        }
-    return false;
-}
-
-static Truth truth_of(const Cond *c, Coords *at)
-{
-    Env env = { coord_value, at };
-    Truth lhs, rhs;
-    int64_t v;
-    switch (c->kind) {
-    case COND_false:
-    case COND_true:
-        return c->kind == COND_true ? TRUTH_yes : TRUTH_no;
-    case COND_ge0:
-    case COND_eq0:
-        if (!affine_eval(c->expr, &env, &v))
-            return TRUTH_open;
-        return (c->kind == COND_ge0 ? v >= 0 : v == 0) ? TRUTH_yes : TRUTH_no;
-    case COND_not:
-        lhs = truth_of(c->lhs, at);
-        return lhs == TRUTH_open ? lhs : lhs == TRUTH_no ? TRUTH_yes : TRUTH_no;
-    case COND_and:
-    case COND_or:
-        break;
-    }
-    Truth decides = c->kind == COND_and ? TRUTH_no : TRUTH_yes;
-    lhs = truth_of(c->lhs, at);
-    rhs = truth_of(c->rhs, at);
-    if (lhs == decides || rhs == decides)
-        return decides;
-    return lhs == TRUTH_open ? lhs : rhs;
-}
-
-static Truth branch_truth(const Op *op, Coords *at)
-{
-    if (op->code == OP_ctl_if)
-        return truth_of(op->operands[0].u.cond, at);
-    if (op->code == OP_async_elect)
-        return at->value[2] == 0 ? TRUTH_yes : TRUTH_no;
-    int64_t lo = op_attr_int(op, "lo", 0), hi = op_attr_int(op, "hi", 0);
-    return at->value[1] >= lo && at->value[1] < hi ? TRUTH_yes : TRUTH_no;
-}
 
 /* ---- the automaton ------------------------------------------------------- */
 
@@ -178,10 +118,10 @@ static unsigned add_op(Automaton *n, const Op *op, unsigned at)
     switch (op->code) {
     case OP_ctl_if:
     case OP_async_role:
-        return add_branches(n, op, at, branch_truth(op, n->at));
+        return add_branches(n, op, at, thread_enters(op, n->at));
     case OP_async_elect:
         return add_branches(n, op, add_letters(n, op, at),
-                            branch_truth(op, n->at));
+                            thread_enters(op, n->at));
     case OP_ctl_for:
     case OP_async_tasks:
         return add_loop(n, op, at);
@@ -274,6 +214,7 @@ typedef struct Place {
 
 typedef struct Paths {
     Arena *a;
+    const Module *m;
     const Op *kernel;
     const PtxKernel *ptx;
     Alphabet letters;
@@ -287,15 +228,6 @@ typedef struct Paths {
     PathFault fault;
 } Paths;
 
-static const char *role_of(const Op *kernel, int64_t warp)
-{
-    for (const Op *op = kernel->blocks[0]->first; op; op = op->next)
-        if (op->code == OP_async_role && warp >= op_attr_int(op, "lo", 0) &&
-            warp < op_attr_int(op, "hi", 0))
-            return op_attr_str(op, "name", "");
-    return NULL;
-}
-
 static void fault(Paths *p, uint32_t line, const char *code, const char *fmt,
                   ...) EXO_PRINTF(4, 5);
 
@@ -308,14 +240,10 @@ static void fault(Paths *p, uint32_t line, const char *code, const char *fmt,
     va_start(ap, fmt);
     const char *what = arena_vprintf(p->a, fmt, ap);
     va_end(ap);
-    const char *role = role_of(p->kernel, p->at->value[1]);
     p->fault.code = code;
     p->fault.line = line;
-    p->fault.text = arena_printf(
-        p->a, "%s; thread: cta = %lld, warp = %lld%s%s%s, lane = %lld", what,
-        (long long)p->at->value[0], (long long)p->at->value[1],
-        role ? " (role '" : "", role ? role : "", role ? "')" : "",
-        (long long)p->at->value[2]);
+    p->fault.text =
+        arena_printf(p->a, "%s; %s", what, thread_text(p->a, p->kernel, p->at));
 }
 
 /* What the kernel may do there, in words. */
@@ -453,41 +381,20 @@ static void compare_counts(Paths *p)
 
 /* ---- all threads --------------------------------------------------------- */
 
-/* A thread by what it decides on both sides. */
-typedef struct Kind {
-    const uint8_t *truths, *can;
-} Kind;
-
-typedef struct BranchOps {
-    Arena *a;
-    VEC(const Op *) ops;
-} BranchOps;
-
-static bool find_branch(Op *op, void *user)
-{
-    BranchOps *b = user;
-    if (op->code == OP_ctl_if || op->code == OP_async_role ||
-        op->code == OP_async_elect)
-        VEC_PUSH(b->a, &b->ops, op);
-    return true;
-}
-
 static bool add_op_letters(Op *op, void *user)
 {
     Paths *p = user;
     LetterVec v = { 0 };
-    letters_of_op(&p->letters, p->n->m, op, &v);
+    letters_of_op(&p->letters, p->m, op, &v);
     return true;
 }
 
 /* Every letter of both sides, so that their number is known. */
-static void prepare(Paths *p, const Module *m)
+static void prepare(Paths *p)
 {
     unsigned n = p->ptx->n_instrs;
-    Automaton none = { .m = m };
     Letter *of = ARENA_ARRAY(p->a, Letter, n);
     uint8_t *is_target = ARENA_ARRAY(p->a, uint8_t, n + 1);
-    p->n = &none;
     for (uint32_t i = 0; i < n; i++) {
         of[i] = letter_of_instr(&p->letters, &p->ptx->instrs[i]);
         for (unsigned t = 0; t < p->ptx->instrs[i].n_targets; t++)
@@ -497,65 +404,31 @@ static void prepare(Paths *p, const Module *m)
     p->of = of;
     p->is_target = is_target;
     p->walked = arena_alloc(p->a, (n + 1) * sizeof *p->walked);
-    p->n = NULL;
 }
 
-static bool is_known(const Kind *kinds, size_t n, const Kind *k, size_t truths,
-                     size_t instrs)
+static bool compare_thread(void *user, Coords *at, const uint8_t *can,
+                           bool sure)
 {
-    for (size_t i = 0; i < n; i++)
-        if (!memcmp(kinds[i].truths, k->truths, truths) &&
-            !memcmp(kinds[i].can, k->can, instrs))
-            return true;
-    return false;
+    Paths *p = user;
+    p->at = at;
+    p->can = can;
+    p->n = automaton_new(p->a, &p->letters, p->m, p->kernel, at,
+                         (unsigned)p->letters.names.len + 1);
+    compare_counts(p);
+    walk(p);
+    p->fault.unsure = p->fault.code && !sure;
+    return !p->fault.code;
 }
 
 PathFault paths_compare(Arena *a, const Module *m, const Op *kernel,
                         const PtxKernel *ptx, const char *arch)
 {
     Paths p = { .a = a,
+                .m = m,
                 .kernel = kernel,
                 .ptx = ptx,
                 .letters = { .a = a, .arch = arch } };
-    const Block *body = kernel->blocks[0];
-    PtxThread t = { .block_dim = op_attr_int(kernel, "blockDim", 0),
-                    .cluster_dim = op_attr_int(kernel, "clusterDim", 1) };
-    if (t.block_dim < 1 || t.block_dim > THREADS_A_CTA || t.cluster_dim < 1 ||
-        t.cluster_dim > CTAS_A_CLUSTER)
-        return p.fault; /* the budget refuses it */
-    Coords at;
-    BranchOps b = { .a = a };
-    VEC(Kind) kinds = { 0 };
-    if (body->n_args < ABI_N_COORDS)
-        return p.fault;
-    for (unsigned i = 0; i < ABI_N_COORDS; i++)
-        at.var[i] = body->args[body->n_args - ABI_N_COORDS + i].var;
-    p.at = &at;
-    prepare(&p, m);
-    op_walk((Op *)kernel, find_branch, &b);
-    PtxPlan *plan = ptx_plan(a, ptx);
-    uint8_t *truths = ARENA_ARRAY(a, uint8_t, b.ops.len + 1);
-    uint8_t *can = ARENA_ARRAY(a, uint8_t, ptx->n_instrs + 1);
-    int64_t n = t.block_dim * t.cluster_dim;
-    for (int64_t i = 0; i < n && !p.fault.code; i++) {
-        t.cta = at.value[0] = i / t.block_dim;
-        t.warp = at.value[1] = i % t.block_dim / 32;
-        t.lane = at.value[2] = i % 32;
-        bool sure = ptx_run(plan, &t, can);
-        for (size_t j = 0; j < b.ops.len; j++)
-            truths[j] = (uint8_t)branch_truth(b.ops.data[j], &at);
-        Kind kind = { truths, can };
-        if (is_known(kinds.data, kinds.len, &kind, b.ops.len, ptx->n_instrs))
-            continue;
-        kind.truths = arena_memdup(a, truths, b.ops.len + 1);
-        kind.can = arena_memdup(a, can, ptx->n_instrs + 1);
-        VEC_PUSH(a, &kinds, kind);
-        p.can = kind.can;
-        p.n = automaton_new(a, &p.letters, m, kernel, &at,
-                            (unsigned)p.letters.names.len + 1);
-        compare_counts(&p);
-        walk(&p);
-        p.fault.unsure = p.fault.code && !sure;
-    }
+    prepare(&p);
+    threads_visit(a, kernel, ptx, compare_thread, &p);
     return p.fault;
 }

@@ -67,6 +67,10 @@ enum {
     PTX_CAN_SKIP = 2 /* come to it and not, by its guard */
 };
 
+/* The mnemonic of an instruction of another language than PTX whose function is
+ * not known here. */
+#define PTX_OTHER "?"
+
 /* What running the kernel for many threads shares; not for two at a time. */
 typedef struct PtxPlan PtxPlan;
 PtxPlan *ptx_plan(Arena *a, const PtxKernel *k);

@@ -15,6 +15,7 @@ typedef enum Calc {
     CALC_none,    /* writes no register that decides a branch */
     CALC_open,    /* its results depend on more than the thread */
     CALC_unknown, /* its result is not known here */
+    CALC_other,   /* nor here, but it depends on all of its sources */
     CALC_mov,
     CALC_cvt,
     CALC_add,
@@ -36,6 +37,7 @@ typedef enum Calc {
     CALC_or,
     CALC_xor,
     CALC_not,
+    CALC_lop3,
     CALC_bfe,
     CALC_selp,
     CALC_setp,
@@ -44,6 +46,8 @@ typedef enum Calc {
 } Calc;
 
 typedef enum Compare { CMP_eq, CMP_ne, CMP_lt, CMP_le, CMP_gt, CMP_ge } Compare;
+
+enum { MAX_SOURCES = 4 };
 
 typedef struct Step {
     Calc calc;
@@ -59,34 +63,64 @@ typedef struct Named {
 
 /* The first that the mnemonic begins with. */
 static const Named named[] = {
-    { "mov.", CALC_mov },        { "cvta.", CALC_open },
-    { "cvt.", CALC_cvt },        { "add.", CALC_add },
-    { "sub.", CALC_sub },        { "mul.lo.", CALC_mul },
-    { "mul.hi.", CALC_mul_hi },  { "mul.wide.", CALC_mul_wide },
-    { "mad.lo.", CALC_mad },     { "mad.wide.", CALC_mad_wide },
-    { "div.", CALC_div },        { "rem.", CALC_rem },
-    { "min.", CALC_min },        { "max.", CALC_max },
-    { "neg.", CALC_neg },        { "abs.", CALC_abs },
-    { "shl.", CALC_shl },        { "shr.", CALC_shr },
-    { "and.", CALC_and },        { "or.", CALC_or },
-    { "xor.", CALC_xor },        { "not.", CALC_not },
-    { "bfe.", CALC_bfe },        { "selp.", CALC_selp },
-    { "setp.", CALC_setp },      { "shfl.sync.idx.", CALC_shfl },
-    { "st.", CALC_none },        { "red.", CALC_none },
-    { "ld.", CALC_open },        { "atom.", CALC_open },
-    { "elect.", CALC_elect },    { "mbarrier.", CALC_open },
-    { "mapa.", CALC_open },      { "shfl.", CALC_open },
-    { "vote.", CALC_open },      { "match.", CALC_open },
-    { "redux.", CALC_open },     { "activemask.", CALC_open },
-    { "ldmatrix.", CALC_open },  { "cp.", CALC_none },
-    { "wgmma.", CALC_none },     { "mma.", CALC_none },
-    { "stmatrix.", CALC_none },  { "fence.", CALC_none },
-    { "membar.", CALC_none },    { "bar.", CALC_none },
-    { "barrier.", CALC_none },   { "setmaxnreg.", CALC_none },
-    { "prefetch", CALC_none },   { "bra", CALC_none },
-    { "ret", CALC_none },        { "exit", CALC_none },
-    { "trap", CALC_none },       { "griddepcontrol.", CALC_none },
-    { "nanosleep.", CALC_none }, { "discard.", CALC_none },
+    { "mov.", CALC_mov },
+    { "cvta.", CALC_open },
+    { "cvt.", CALC_cvt },
+    { "add.", CALC_add },
+    { "sub.", CALC_sub },
+    { "mul.lo.", CALC_mul },
+    { "mul.hi.", CALC_mul_hi },
+    { "mul.wide.", CALC_mul_wide },
+    { "mad.lo.", CALC_mad },
+    { "mad.wide.", CALC_mad_wide },
+    { "div.", CALC_div },
+    { "rem.", CALC_rem },
+    { "min.", CALC_min },
+    { "max.", CALC_max },
+    { "neg.", CALC_neg },
+    { "abs.", CALC_abs },
+    { "shl.", CALC_shl },
+    { "shr.", CALC_shr },
+    { "and.", CALC_and },
+    { "or.", CALC_or },
+    { "xor.", CALC_xor },
+    { "not.", CALC_not },
+    { "lop3.", CALC_lop3 },
+    { "bfe.", CALC_bfe },
+    { "selp.", CALC_selp },
+    { "setp.", CALC_setp },
+    { "shfl.sync.idx.", CALC_shfl },
+    { "st.", CALC_none },
+    { "red.", CALC_none },
+    { "ld.", CALC_open },
+    { "atom.", CALC_open },
+    { "elect.", CALC_elect },
+    { "mbarrier.", CALC_open },
+    { "mapa.", CALC_open },
+    { "shfl.", CALC_open },
+    { "vote.", CALC_open },
+    { "match.", CALC_open },
+    { "redux.", CALC_open },
+    { "activemask.", CALC_open },
+    { "ldmatrix.", CALC_open },
+    { "cp.", CALC_none },
+    { "wgmma.", CALC_none },
+    { "mma.", CALC_none },
+    { "stmatrix.", CALC_none },
+    { "fence.", CALC_none },
+    { "membar.", CALC_none },
+    { "bar.", CALC_none },
+    { "barrier.", CALC_none },
+    { "setmaxnreg.", CALC_none },
+    { "prefetch", CALC_none },
+    { "bra", CALC_none },
+    { "ret", CALC_none },
+    { "exit", CALC_none },
+    { "trap", CALC_none },
+    { "griddepcontrol.", CALC_none },
+    { "nanosleep.", CALC_none },
+    { "discard.", CALC_none },
+    { PTX_OTHER, CALC_other },
 };
 
 /* The width of the type at `s` (".s32"), 0 for floats and others. */
@@ -157,7 +191,7 @@ static Step classify(const PtxInstr *in)
             s.calc = named[i].calc;
             break;
         }
-    if (s.calc <= CALC_unknown)
+    if (s.calc <= CALC_other)
         return s;
     if (s.calc == CALC_elect) /* any lane would do */
         return s;
@@ -263,7 +297,17 @@ static int64_t field(const Step *s, int64_t a, int64_t pos, int64_t len)
                   (unsigned)n, s->from_signed);
 }
 
-/* The result for one lane of its three sources. */
+/* Bit by bit what the table says of three bits. */
+static uint64_t by_table(uint64_t a, uint64_t b, uint64_t c, uint64_t table)
+{
+    uint64_t out = 0;
+    for (unsigned i = 0; i < 8; i++)
+        if (table >> i & 1)
+            out |= (i & 4 ? a : ~a) & (i & 2 ? b : ~b) & (i & 1 ? c : ~c);
+    return out;
+}
+
+/* The result for one lane of its sources. */
 static bool calculate(const Step *s, const int64_t *x, int64_t *out)
 {
     uint64_t a = (uint64_t)x[0], b = (uint64_t)x[1];
@@ -325,6 +369,9 @@ static bool calculate(const Step *s, const int64_t *x, int64_t *out)
     case CALC_not:
         v = (int64_t)~a;
         break;
+    case CALC_lop3:
+        v = (int64_t)by_table(a, b, (uint64_t)x[2], (uint64_t)x[3]);
+        break;
     case CALC_bfe:
         v = field(s, x[0], x[1], x[2]);
         break;
@@ -343,6 +390,10 @@ static bool calculate(const Step *s, const int64_t *x, int64_t *out)
 
 /* ---- one thread ---------------------------------------------------------- */
 
+typedef struct Coord {
+    uint32_t reg, which;
+} Coord;
+
 struct PtxPlan {
     const PtxKernel *k;
     Step *steps;
@@ -351,6 +402,8 @@ struct PtxPlan {
     uint32_t *local_block;
     uint8_t *seen, *is_target;
     uint32_t *stack;
+    Coord *coords; /* registers that are defined nowhere */
+    size_t n_coords;
 };
 
 typedef struct Run {
@@ -372,8 +425,11 @@ static RegValue value_of(const Run *r, uint32_t reg)
 static RegValue source(const Run *r, const PtxArg *arg, const Step *s)
 {
     RegValue v = { .state = VALUE_open };
-    unsigned bits =
-        s->calc == CALC_mad_wide && arg->operand == 3 ? s->bits : s->from_bits;
+    unsigned bits = s->from_bits;
+    if (s->calc == CALC_mad_wide && arg->operand == 3)
+        bits = s->bits;
+    if (s->calc == CALC_lop3 && arg->operand == 4)
+        bits = 8; /* the table */
     if (arg->kind == PTX_reg)
         v = value_of(r, arg->reg);
     else if (arg->kind == PTX_int)
@@ -410,9 +466,29 @@ static void join_results(Run *r, const PtxInstr *in, RegValue v)
     }
 }
 
+/* Is the result of a table the same whatever its open sources are? */
+static bool table_decides(const Step *s, const RegValue *x, RegValue *out)
+{
+    *out = (RegValue){ .state = VALUE_known };
+    for (unsigned open = 0; open < 8; open++)
+        for (int i = 0; i < 2; i++) {
+            int64_t of[MAX_SOURCES], v;
+            for (unsigned j = 0; j < MAX_SOURCES; j++)
+                of[j] = x[j].state == VALUE_known ? x[j].v[i]
+                                                  : -(int64_t)(open >> j & 1);
+            if (x[3].state != VALUE_known || !calculate(s, of, &v) ||
+                (open && v != out->v[i]))
+                return false;
+            out->v[i] = v;
+        }
+    return true;
+}
+
 /* A known zero decides `and`, a known one `or` of predicates. */
 static bool decided(const Step *s, const RegValue *x, RegValue *out)
 {
+    if (s->calc == CALC_lop3)
+        return table_decides(s, x, out);
     int64_t by = s->calc == CALC_and || s->calc == CALC_mul ? 0 : 1;
     if (s->calc != CALC_and && s->calc != CALC_mul &&
         (s->calc != CALC_or || s->bits != 1))
@@ -427,12 +503,12 @@ static bool decided(const Step *s, const RegValue *x, RegValue *out)
 
 static RegValue result_of(const Run *r, const PtxInstr *in, const Step *s)
 {
-    RegValue x[3] = { 0 }, out = { .state = VALUE_open };
-    int64_t lane[3];
+    RegValue x[MAX_SOURCES] = { 0 }, out = { .state = VALUE_open };
+    int64_t lane[MAX_SOURCES];
     unsigned n = 0;
     bool is_open = false;
     for (unsigned i = 0; i < in->n_args; i++)
-        if (in->args[i].operand > 0 && n < 3)
+        if (in->args[i].operand > 0 && n < MAX_SOURCES)
             x[n++] = source(r, &in->args[i], s);
     if (s->calc == CALC_shfl) { /* from lane 0, else open */
         if (n < 2 || x[1].state != VALUE_known || x[1].v[0] != 0)
@@ -442,6 +518,7 @@ static RegValue result_of(const Run *r, const PtxInstr *in, const Step *s)
     }
     if (decided(s, x, &out))
         return out;
+    out = (RegValue){ .state = VALUE_open };
     for (unsigned i = 0; i < n; i++) {
         if (x[i].state == VALUE_none)
             return x[i];
@@ -452,11 +529,29 @@ static RegValue result_of(const Run *r, const PtxInstr *in, const Step *s)
         return out;
     out.state = VALUE_known;
     for (int i = 0; i < 2; i++) {
-        for (int j = 0; j < 3; j++)
+        for (int j = 0; j < MAX_SOURCES; j++)
             lane[j] = x[j].v[i];
         if (!calculate(s, lane, &out.v[i]))
             out.state = VALUE_open;
     }
+    return out;
+}
+
+/* Open, and for a reason that is known where a source is. */
+static RegValue other_result(const Run *r, const PtxInstr *in, const Step *s)
+{
+    RegValue out = { .state = VALUE_open };
+    bool is_open = false;
+    for (unsigned i = 0; i < in->n_args; i++) {
+        RegValue v = source(r, &in->args[i], s);
+        if (in->args[i].operand == 0)
+            continue;
+        if (v.state == VALUE_none)
+            return v;
+        is_open |= v.state == VALUE_open;
+        out.unsure |= v.unsure;
+    }
+    out.unsure |= !is_open;
     return out;
 }
 
@@ -469,7 +564,9 @@ static void execute(Run *r, uint32_t i)
         return;
     if (s->calc == CALC_elect)
         v = (RegValue){ VALUE_known, false, { r->lane == 0, 1 } };
-    else if (s->calc > CALC_unknown)
+    else if (s->calc == CALC_other)
+        v = other_result(r, in, s);
+    else if (s->calc > CALC_other)
         v = result_of(r, in, s);
     join_results(r, in, v);
 }
@@ -512,28 +609,35 @@ static void walk(Run *r, const PtxPlan *p)
     }
 }
 
-static void set_coordinates(Run *r, const PtxThread *t)
+/* Registers that say which thread it is. */
+static const char *const coordinates[] = {
+    "%tid.x",
+    "%tid.y",
+    "%tid.z",
+    "%laneid",
+    "%ntid.x",
+    "%cluster_ctarank",
+    "%cluster_nctarank",
+};
+enum { N_COORDINATES = sizeof coordinates / sizeof *coordinates };
+
+static void set_coordinates(Run *r, const PtxPlan *p, const PtxThread *t)
 {
     int64_t first = 32 * t->warp, thread = first + t->lane;
-    const struct {
-        const char *name;
-        int64_t v[2];
-    } known[] = {
-        { "%tid.x", { thread, first } },
-        { "%tid.y", { 0, 0 } },
-        { "%tid.z", { 0, 0 } },
-        { "%laneid", { t->lane, 0 } },
-        { "%ntid.x", { t->block_dim, t->block_dim } },
-        { "%cluster_ctarank", { t->cta, t->cta } },
-        { "%cluster_nctarank", { t->cluster_dim, t->cluster_dim } },
+    const int64_t known[N_COORDINATES][2] = {
+        { thread, first },
+        { 0, 0 },
+        { 0, 0 },
+        { t->lane, 0 },
+        { t->block_dim, t->block_dim },
+        { t->cta, t->cta },
+        { t->cluster_dim, t->cluster_dim },
     };
-    for (uint32_t i = 1; i <= r->k->n_regs; i++)
-        for (size_t j = 0; j < sizeof known / sizeof *known; j++)
-            if (r->regs[i].state == VALUE_open &&
-                !strcmp(r->k->regs[i].name, known[j].name)) {
-                r->regs[i].state = VALUE_known;
-                memcpy(r->regs[i].v, known[j].v, sizeof known[j].v);
-            }
+    for (size_t i = 0; i < p->n_coords; i++) {
+        RegValue *v = &r->regs[p->coords[i].reg];
+        v->state = VALUE_known;
+        memcpy(v->v, known[p->coords[i].which], sizeof v->v);
+    }
 }
 
 static bool stays_sure(const Run *r)
@@ -545,6 +649,16 @@ static bool stays_sure(const Run *r)
             return false;
     }
     return true;
+}
+
+static void find_coordinates(PtxPlan *p, Arena *a)
+{
+    p->coords = ARENA_ARRAY(a, Coord, p->k->n_regs + 1);
+    for (uint32_t i = 1; i <= p->k->n_regs; i++)
+        for (uint32_t j = 0; j < N_COORDINATES; j++)
+            if (p->start[i].state == VALUE_open &&
+                !strcmp(p->k->regs[i].name, coordinates[j]))
+                p->coords[p->n_coords++] = (Coord){ i, j };
 }
 
 PtxPlan *ptx_plan(Arena *a, const PtxKernel *k)
@@ -573,6 +687,7 @@ PtxPlan *ptx_plan(Arena *a, const PtxKernel *k)
             if (!in->args[j].in_address)
                 p->start[in->args[j].reg].state = VALUE_none;
     }
+    find_coordinates(p, a);
     p->stack = ARENA_ARRAY(a, uint32_t, edges);
     return p;
 }
@@ -590,7 +705,7 @@ bool ptx_run(const PtxPlan *p, const PtxThread *t, uint8_t *can)
     memcpy(p->regs, p->start, (k->n_regs + 1) * sizeof(RegValue));
     memset(p->local_block, 0, (k->n_regs + 1) * sizeof(uint32_t));
     memset(can, 0, k->n_instrs);
-    set_coordinates(&r, t);
+    set_coordinates(&r, p, t);
     do {
         r.changed = false;
         memset(p->seen, 0, k->n_instrs);
