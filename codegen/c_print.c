@@ -248,6 +248,8 @@ static void print_symbols(const CPrinter *p, StrBuf *out)
         { NEED_memset, "MemsetD2D8Async", "cuMemsetD2D8Async", false },
         { NEED_sync, "StreamSynchronize", "cuStreamSynchronize", false },
         { NEED_tune, "StreamIsCapturing", "cuStreamIsCapturing", false },
+        { NEED_tune, "ThreadExchangeStreamCaptureMode",
+          "cuThreadExchangeStreamCaptureMode", false },
         { NEED_tune, "DeviceGetName", "cuDeviceGetName", false },
         { NEED_tune, "EventCreate", "cuEventCreate", false },
         { NEED_tune, "EventDestroy", "cuEventDestroy_v2", false },

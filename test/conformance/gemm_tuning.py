@@ -74,8 +74,13 @@ class Driver:
                 for line in self.calls() if line.startswith("cuLaunch")]
 
     def held(self):
-        """Allocations, and events by the log since the last call."""
+        """Allocations, and events by the log since the last call; the mode of
+        captures must be as it was, 0."""
         lines = self.calls()
+        modes = [line.split()[1] for line in lines
+                 if line.startswith("cuThreadExchange")]
+        if modes and modes[-1] != "0":
+            return None
         return (self.stub.cuda_stub_live(),
                 sum(line.startswith("cuEventCreate") for line in lines) -
                 sum(line.startswith("cuEventDestroy") for line in lines))
@@ -241,9 +246,11 @@ class Tuning:
                      "rows of C overlap")
         self.refused(lambda: library.tune_args(self.args(activation="relu")),
                      "no kernel has type bf16")
-        held = driver.held()
-        for function in ("cuDeviceGetName", "cuCtxGetDevice"):
+        for function in ("cuDeviceGetName", "cuCtxGetDevice",
+                         "cuThreadExchangeStreamCaptureMode"):
             self.in_new_thread(lambda f=function: self.fails(f, 0))
+        driver.calls()
+        held = driver.held()
         for function, skip in (
                 ("cuStreamIsCapturing", 0), ("cuDeviceGetAttribute", 0),
                 ("cuMemAllocAsync", 0), ("cuEventCreate", 0),

@@ -293,6 +293,8 @@ CUDA_FUNCTION(CtxGetId, "cuCtxGetId",
 CUDA_FUNCTION(CtxGetDevice, "cuCtxGetDevice", (CUdevice * device))
 CUDA_FUNCTION(StreamIsCapturing, "cuStreamIsCapturing",
               (CUstream stream, int *status))
+CUDA_FUNCTION(ThreadExchangeStreamCaptureMode,
+              "cuThreadExchangeStreamCaptureMode", (int *mode))
 CUDA_FUNCTION(MemcpyHtoDAsync, "cuMemcpyHtoDAsync_v2",
               (CUdeviceptr to, const void *from, size_t bytes, CUstream stream))
 CUDA_FUNCTION(MemcpyDtoHAsync, "cuMemcpyDtoHAsync_v2",
@@ -671,6 +673,16 @@ CUresult stub_StreamIsCapturing(CUstream stream, int *status)
 {
     *status = stub.capturing;
     return record("cuStreamIsCapturing stream=%s", stream ? "own" : "default");
+}
+
+CUresult stub_ThreadExchangeStreamCaptureMode(int *mode)
+{
+    static _Thread_local int current_mode;
+    int before = current_mode;
+    CHECK(record("cuThreadExchangeStreamCaptureMode %d", *mode));
+    current_mode = *mode;
+    *mode = before;
+    return CUDA_SUCCESS;
 }
 
 CUresult stub_EventCreate(CUevent *event, unsigned flags)
