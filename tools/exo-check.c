@@ -10,6 +10,7 @@
 #include "tools/checks.h"
 #include "tools/diag_print.h"
 #include "tools/input.h"
+#include "tools/memory.h"
 #include "tools/options.h"
 #include "tools/output.h"
 #include "tools/prover.h"
@@ -178,6 +179,7 @@ int main(int argc, char **argv)
     int status = options_parse("check", argc, argv, &o);
     if (status >= 0)
         return status;
+    memory_keep();
     status = run(&o);
     options_free(&o);
     return status;

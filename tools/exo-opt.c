@@ -12,6 +12,7 @@
 #include "tools/expected.h"
 #include "tools/input.h"
 #include "tools/interactive.h"
+#include "tools/memory.h"
 #include "tools/options.h"
 #include "tools/output.h"
 #include "tools/prover.h"
@@ -419,6 +420,7 @@ int main(int argc, char **argv)
     int status = options_parse("opt", argc, argv, &options);
     if (status >= 0)
         return status;
+    memory_keep();
     Opt opt = { .options = &options, .ctx = ctx_new() };
     status = (int)run(&opt);
     diag_print_new(opt.ctx, &opt.printed, opt.format);

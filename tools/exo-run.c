@@ -4,6 +4,7 @@
 
 #include "tools/diag_print.h"
 #include "tools/input.h"
+#include "tools/memory.h"
 #include "tools/output.h"
 #include "tools/run_trace.h"
 
@@ -93,6 +94,7 @@ int main(int argc, char **argv)
     int status = options_parse("run", argc, argv, &o);
     if (status >= 0)
         return status;
+    memory_keep();
     const char *path = options_file(&o);
     Run r = { .ctx = ctx_new(), .o = &o };
     DiagFormat format =

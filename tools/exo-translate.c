@@ -21,6 +21,7 @@
 #include "tools/diag_print.h"
 #include "tools/dispatch.h"
 #include "tools/input.h"
+#include "tools/memory.h"
 #include "tools/options.h"
 #include "tools/output.h"
 #include "tools/prover.h"
@@ -480,6 +481,7 @@ int main(int argc, char **argv)
     int given = options_parse("translate", argc, argv, &options);
     if (given >= 0)
         return given;
+    memory_keep();
     Translate t = { .options = &options, .ctx = ctx_new() };
     t.cert.ctx = t.ctx;
     t.cert.scheduled = options.scheduled;
