@@ -228,6 +228,36 @@ double scalar_decode(ScalarType type, const void *bits)
     return type == TY_f64 ? double_from_bits(raw) : decode_float(t, raw);
 }
 
+#define LOAD_AS(t, T)                                          \
+    case t:                                                    \
+        for (size_t i = 0; i < n; i++, p += size, out += step) \
+            *out = (T)scalar_load(t, p);                       \
+        return
+
+#define LOAD_MANY(name, T)                                         \
+    void name(ScalarType type, const void *bits, size_t n, T *out, \
+              size_t step)                                         \
+    {                                                              \
+        const unsigned char *p = bits;                             \
+        size_t size = (size_t)scalar_type_bytes(type);             \
+        switch (type) {                                            \
+            LOAD_AS(TY_f32, T);                                    \
+            LOAD_AS(TY_bf16, T);                                   \
+            LOAD_AS(TY_f16, T);                                    \
+            LOAD_AS(TY_e4m3, T);                                   \
+            LOAD_AS(TY_e5m2, T);                                   \
+        default:                                                   \
+            for (size_t i = 0; i < n; i++, p += size, out += step) \
+                *out = (T)scalar_decode(type, p);                  \
+        }                                                          \
+    }
+
+LOAD_MANY(scalar_load_floats, float)
+LOAD_MANY(scalar_load_doubles, double)
+
+#undef LOAD_MANY
+#undef LOAD_AS
+
 /* Lowest and highest value of an integer or control type. */
 static int64_t int_lowest(const ScalarInfo *t)
 {

@@ -200,6 +200,13 @@ static inline float scalar_e4m3_to_f32(uint8_t bits)
         sign | scalar_f32_bits(scalar_f32_from_bits(rest) * 0x1p120f));
 }
 
+/* n values that are side by side to out[0], out[step], .. A value that the
+ * target does not hold is rounded to it. */
+void scalar_load_floats(ScalarType type, const void *bits, size_t n, float *out,
+                        size_t step);
+void scalar_load_doubles(ScalarType type, const void *bits, size_t n,
+                         double *out, size_t step);
+
 /* The same value as scalar_decode, by the fast paths where there is one. */
 static inline double scalar_load(ScalarType type, const void *bits)
 {

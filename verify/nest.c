@@ -48,6 +48,16 @@ static const Block *find_loops(Nest *n, const Op *loop)
     }
 }
 
+/* A cast of a floating type to one that has all its values changes none. */
+static bool keeps_value(const Op *step)
+{
+    ScalarType to = step->results[0]->type->elem;
+    const ScalarInfo *from = scalar_info(step->operands[0].u.value->type->elem);
+    return step->code == OP_arith_cast && from->kind == SK_FLOAT &&
+           (to == TY_f32 || to == TY_f64) &&
+           from->bytes < scalar_info(to)->bytes;
+}
+
 /* Follows v back to a load or a constant; counts the ops that it passes. */
 static bool find_chain(const Block *b, const Value *v, NestChain *c,
                        unsigned *seen)
@@ -60,7 +70,8 @@ static bool find_chain(const Block *b, const Value *v, NestChain *c,
            (v->def->code == OP_arith_cast || v->def->code == OP_arith_tf32)) {
         if (n == NEST_STEPS)
             return false;
-        steps[n++] = v->def;
+        if (!keeps_value(v->def))
+            steps[n++] = v->def;
         v = v->def->operands[0].u.value;
         ++*seen;
     }

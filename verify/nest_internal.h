@@ -10,7 +10,8 @@ enum { NEST_LOOPS = 12, NEST_STEPS = 6 };
 typedef enum NestKind { NEST_none, NEST_copy, NEST_contraction } NestKind;
 
 /* A value in the innermost block: a load, or a value from outside the nest or
- * a constant, then casts and tf32 roundings. */
+ * a constant, then casts and tf32 roundings, without those that change no
+ * value. */
 typedef struct NestChain {
     const Op *load;       /* NULL: a value */
     const Value *outside; /* NULL: the constant */

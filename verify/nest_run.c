@@ -209,57 +209,97 @@ static bool make_table(Contraction *c, Role role)
     return true;
 }
 
-/* One factor's element, or false when it was never written. */
-static bool fetch(const Contraction *c, unsigned f, int64_t at, double *out)
+/* Are the positions 0, 1, 2, ..? */
+static bool side_by_side(const int64_t *at, size_t n)
 {
-    const Tensor *t = c->from[f].tensor;
-    const NestChain *chain = &c->nest->chain[f];
-    if (!t->written[at])
-        return false;
-    *out = tensor_get(t, at);
-    if (chain->n_steps)
-        *out = nest_apply(chain, *out);
+    for (size_t i = 0; i < n; i++)
+        if (at[i] != (int64_t)i)
+            return false;
     return true;
 }
+
+/* Rows in type T.
+ *   load_row: n elements of t at `at` + place[..], to out[0], out[step], ..;
+ *       run: they lie side by side. False when one was never written.
+ *   fetch: a factor's row, through its chain, which takes doubles: values that
+ *       T does not hold go to it one by one
+ *   store_row: a row of the result, which is of type T; NaN is canonical */
+#define ROWS(T)                                                                \
+    static bool load_row_##T(const Tensor *t, int64_t at,                      \
+                             const int64_t *place, size_t n, bool run, T *out, \
+                             size_t step)                                      \
+    {                                                                          \
+        if (run) {                                                             \
+            if (memchr(t->written + at, 0, n))                                 \
+                return false;                                                  \
+            scalar_load_##T##s(t->elem, t->bytes + at * t->elem_bytes, n, out, \
+                               step);                                          \
+            return true;                                                       \
+        }                                                                      \
+        for (size_t i = 0; i < n; i++) {                                       \
+            if (!t->written[at + place[i]])                                    \
+                return false;                                                  \
+            out[i * step] = (T)tensor_get(t, at + place[i]);                   \
+        }                                                                      \
+        return true;                                                           \
+    }                                                                          \
+    static bool fetch_##T(const Contraction *c, unsigned f, int64_t at,        \
+                          bool run, T *out, size_t step)                       \
+    {                                                                          \
+        const Table *sum = &c->table[ROLE_sum];                                \
+        const NestChain *chain = &c->nest->chain[f];                           \
+        const Tensor *t = c->from[f].tensor;                                   \
+        bool held = scalar_info(t->elem)->kind == SK_FLOAT &&                  \
+                    t->elem_bytes <= sizeof(T);                                \
+        if (!load_row_##T(t, at, sum->from[f], sum->n, run, out, step))        \
+            return false;                                                      \
+        for (size_t i = 0; chain->n_steps && i < sum->n; i++) {                \
+            double x = held ? (double)out[i * step]                            \
+                            : tensor_get(t, at + sum->from[f][i]);             \
+            out[i * step] = (T)nest_apply(chain, x);                           \
+        }                                                                      \
+        return true;                                                           \
+    }                                                                          \
+    static void store_row_##T(Tensor *t, int64_t at, const int64_t *place,     \
+                              size_t n, bool run, const T *row)                \
+    {                                                                          \
+        for (size_t i = 0; i < n; i++)                                         \
+            if (!run || row[i] != row[i])                                      \
+                tensor_set(t, at + place[i], (double)row[i]);                  \
+            else                                                               \
+                memcpy(t->bytes + (at + (int64_t)i) * (int64_t)sizeof(T),      \
+                       &row[i], sizeof(T));                                    \
+        if (run)                                                               \
+            memset(t->written + at, 1, n);                                     \
+    }
+
+ROWS(float)
+ROWS(double)
 
 /* Packs and multiplies one batch in type T. `row` is the factor that has the
  * rows: 0, or 1 where they were swapped. */
 #define CONTRACT(T, multiply)                                                 \
     static bool gather_##T(const Contraction *c, size_t batch, unsigned row,  \
-                           T *a, T *b, T *d)                                  \
+                           bool run, T *a, T *b, T *d)                        \
     {                                                                         \
         const Table *rows = &c->table[row ? ROLE_col : ROLE_row];             \
         const Table *cols = &c->table[row ? ROLE_row : ROLE_col];             \
         const Table *sum = &c->table[ROLE_sum], *bt = &c->table[ROLE_batch];  \
-        const NestWalk *fa = &c->from[row], *fb = &c->from[1 - row];          \
-        int64_t a0 = fa->base + bt->from[row][batch];                         \
-        int64_t b0 = fb->base + bt->from[1 - row][batch];                     \
+        int64_t a0 = c->from[row].base + bt->from[row][batch];                \
+        int64_t b0 = c->from[1 - row].base + bt->from[1 - row][batch];        \
         int64_t d0 = c->to.base + bt->to[batch];                              \
-        double x;                                                             \
+        bool a_run = side_by_side(sum->from[row], sum->n);                    \
+        bool b_run = side_by_side(sum->from[1 - row], sum->n);                \
         for (size_t i = 0; i < rows->n; i++)                                  \
-            for (size_t r = 0; r < sum->n; r++) {                             \
-                if (!fetch(c, row,                                            \
-                           a0 + rows->from[row][i] + sum->from[row][r], &x))  \
-                    return false;                                             \
-                a[i * sum->n + r] = (T)x;                                     \
-            }                                                                 \
+            if (!fetch_##T(c, row, a0 + rows->from[row][i], a_run,            \
+                           a + i * sum->n, 1) ||                              \
+                !load_row_##T(c->to.tensor, d0 + rows->to[i], cols->to,       \
+                              cols->n, run, d + i * fma_padded(cols->n), 1))  \
+                return false;                                                 \
         for (size_t j = 0; j < cols->n; j++)                                  \
-            for (size_t r = 0; r < sum->n; r++) {                             \
-                if (!fetch(c, 1 - row,                                        \
-                           b0 + cols->from[1 - row][j] +                      \
-                               sum->from[1 - row][r],                         \
-                           &x))                                               \
-                    return false;                                             \
-                b[fma_b_index(sum->n, r, j)] = (T)x;                          \
-            }                                                                 \
-        for (size_t i = 0; i < rows->n; i++)                                  \
-            for (size_t j = 0; j < cols->n; j++) {                            \
-                int64_t at = d0 + rows->to[i] + cols->to[j];                  \
-                if (!c->to.tensor->written[at])                               \
-                    return false;                                             \
-                d[i * fma_padded(cols->n) + j] =                              \
-                    (T)tensor_get(c->to.tensor, at);                          \
-            }                                                                 \
+            if (!fetch_##T(c, 1 - row, b0 + cols->from[1 - row][j], b_run,    \
+                           &b[fma_b_index(sum->n, 0, j)], FMA_PANEL))         \
+                return false;                                                 \
         return true;                                                          \
     }                                                                         \
     static bool contract_##T(const Contraction *c)                            \
@@ -269,21 +309,21 @@ static bool fetch(const Contraction *c, unsigned f, int64_t at, double *out)
         const Table *cols = &c->table[row ? ROLE_row : ROLE_col];             \
         size_t depth = c->table[ROLE_sum].n, wide = fma_padded(cols->n);      \
         size_t batches = c->table[ROLE_batch].n, size = rows->n * wide;       \
+        bool run = side_by_side(cols->to, cols->n);                           \
         T *a = ARENA_ARRAY(c->scratch, T, rows->n * depth);                   \
         T *b = ARENA_ARRAY(c->scratch, T, wide * depth);                      \
         T *d = ARENA_ARRAY(c->scratch, T, size * batches);                    \
         for (size_t k = 0; k < batches; k++) {                                \
-            if (!gather_##T(c, k, row, a, b, d + k * size))                   \
+            if (!gather_##T(c, k, row, run, a, b, d + k * size))              \
                 return false;                                                 \
             multiply(rows->n, cols->n, depth, a, b, d + k * size);            \
         }                                                                     \
         for (size_t k = 0; k < batches; k++)                                  \
             for (size_t i = 0; i < rows->n; i++)                              \
-                for (size_t j = 0; j < cols->n; j++)                          \
-                    tensor_set(c->to.tensor,                                  \
-                               c->to.base + c->table[ROLE_batch].to[k] +      \
-                                   rows->to[i] + cols->to[j],                 \
-                               (double)d[k * size + i * wide + j]);           \
+                store_row_##T(                                                \
+                    c->to.tensor,                                             \
+                    c->to.base + c->table[ROLE_batch].to[k] + rows->to[i],    \
+                    cols->to, cols->n, run, d + k * size + i * wide);         \
         return true;                                                          \
     }
 

@@ -351,6 +351,30 @@ Test(scalar, loads_agree_with_decoding)
     }
 }
 
+Test(scalar, many_are_loaded_like_one)
+{
+    static const ScalarType types[] = { TY_e4m3, TY_e5m2, TY_i8,  TY_bf16,
+                                        TY_f16,  TY_f32,  TY_f64, TY_i32 };
+    double stored[7] = { 0.5, -1.75, 3.0, -0.0, 96.0, 1.0, -2.0 };
+    for (size_t t = 0; t < sizeof types / sizeof types[0]; t++) {
+        size_t size = (size_t)scalar_type_bytes(types[t]);
+        unsigned char bits[7 * 8];
+        float f[14] = { 0 };
+        double d[14] = { 0 };
+        for (size_t i = 0; i < 7; i++)
+            scalar_encode(types[t], stored[i], bits + i * size);
+        scalar_load_floats(types[t], bits, 7, f, 2);
+        scalar_load_doubles(types[t], bits, 7, d, 2);
+        for (size_t i = 0; i < 7; i++) {
+            double want = scalar_decode(types[t], bits + i * size);
+            cr_assert_eq(f[2 * i], (float)want);
+            cr_assert_eq(d[2 * i], want);
+            cr_assert_eq(f[2 * i + 1], 0.0f);
+            cr_assert_eq(d[2 * i + 1], 0.0);
+        }
+    }
+}
+
 Test(scalar, integers_wrap)
 {
     cr_assert_eq(scalar_wrap(TY_i8, 128), -128);

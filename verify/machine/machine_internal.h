@@ -242,7 +242,7 @@ struct Effect {
     bool add;
     /* cp.async */
     const Instr *instr;
-    struct LaneCall *calls; /* by lane */
+    struct LaneCall *calls;  /* by lane */
     Effect *older, *younger; /* of the warp's */
     /* mma */
     Frag *d_in, *d_out;
@@ -266,8 +266,9 @@ struct Kernel {
     int64_t block_dim, cluster_dim, smem_bytes;
     VarId cta, warp, lane;
     size_t n_vars, n_values;
-    bool *varying; /* by VarId: differs between lanes of a warp */
-    MemObj **objs; /* by Value.id */
+    bool *varying;       /* by VarId: differs between lanes of a warp */
+    unsigned char *uses; /* by Value.id: ops that take it, 2 for more */
+    MemObj **objs;       /* by Value.id */
     struct AccessMap *composed;
 };
 
@@ -323,6 +324,8 @@ bool warp_index(Warp *w, const Op *op, const Affine *e, unsigned lane,
                 int64_t *out);
 bool warp_cond(Warp *w, const Op *op, const Cond *c, unsigned lane, bool *out);
 bool cond_varies(const Kernel *k, const Cond *c);
+/* Is op, which takes v, the last that does until v is made anew? */
+bool kernel_ends(const Kernel *k, const Op *op, const Value *v);
 /* The object and the index of the access's first element (ring slots put in);
  * turn receives how often the ring was filled before, when there is one. */
 const MemObj *warp_access(Warp *w, const Op *op, const Access *a, unsigned lane,

@@ -259,21 +259,37 @@ static Step exec_frag_extract(Warp *w, const Op *op, uint32_t mask)
     return STEP_next;
 }
 
+/* A fragment with the contents of v's that op, which takes it, may change: the
+ * same one where nothing else has it and v is done with. */
+static Frag *frag_to_change(Warp *w, const Op *op, const Value *v)
+{
+    WarpVal *from = &w->vals[v->id];
+    Frag *f = from->frag;
+    if (f->refs == 1 && kernel_ends(w->machine->k, op, v)) {
+        from->frag = NULL;
+        f->was_d = false;
+        return f;
+    }
+    Frag *g = frag_new(w->machine, f->n);
+    memcpy(g->live, f->live, (size_t)f->n * sizeof *f->live);
+    memcpy(g->x, f->x, (size_t)f->n * WARP_LANES * sizeof *f->x);
+    return g;
+}
+
 static Step exec_frag_insert(Warp *w, const Op *op, uint32_t mask)
 {
     int64_t slot = op_attr_int(op, "slot", -1);
     if (!frag_readable(w, op, 0, mask))
         return STEP_failed;
-    const Frag *f = w->vals[op->operands[0].u.value->id].frag;
-    if (slot < 0 || slot >= f->n)
+    const Value *v = op->operands[0].u.value;
+    int64_t n = w->vals[v->id].frag->n;
+    if (slot < 0 || slot >= n)
         return fail_frag(w, mask, op, "bounds",
                          "no register %lld in the "
                          "fragment",
                          slot);
     const double *x = warp_lanes(w, op->operands[1].u.value);
-    Frag *g = frag_new(w->machine, f->n);
-    memcpy(g->live, f->live, (size_t)f->n * sizeof *f->live);
-    memcpy(g->x, f->x, (size_t)f->n * WARP_LANES * sizeof *f->x);
+    Frag *g = frag_to_change(w, op, v);
     g->live[slot] |= mask;
     FOR_LANES(l, mask) g->x[slot * WARP_LANES + l] = x[l];
     warp_set_frag(w, op->results[0], g);

@@ -211,30 +211,15 @@ Step exec_wgmma(Warp *w, const Op *op, uint32_t mask)
 
 /* ---- the engine ---------------------------------------------------------- */
 
-#define DECODE(t, value)                                           \
-    case t:                                                        \
-        for (size_t i = 0; i < count; i++, p += size, out += step) \
-            *out = (value);                                        \
-        return
-
-/* `count` elements side by side to out[0], out[step], .. */
+/* `count` elements side by side to out[0], out[step], .., of f32 what the
+ * tensor core takes of them. */
 static void decode(ScalarType t, const unsigned char *p, size_t count,
                    float *out, size_t step)
 {
-    size_t size = (size_t)scalar_type_bytes(t);
-    switch (t) {
-        DECODE(TY_bf16, (float)scalar_load(TY_bf16, p));
-        DECODE(TY_f16, (float)scalar_load(TY_f16, p));
-        DECODE(TY_e4m3, (float)scalar_load(TY_e4m3, p));
-        DECODE(TY_e5m2, (float)scalar_load(TY_e5m2, p));
-        DECODE(TY_f32, scalar_tf32_truncate((float)scalar_load(TY_f32, p)));
-    default:
-        for (size_t i = 0; i < count; i++, p += size, out += step)
-            *out = (float)scalar_decode(t, p);
-    }
+    scalar_load_floats(t, p, count, out, step);
+    for (size_t i = 0; t == TY_f32 && i < count; i++)
+        out[i * step] = scalar_tf32_truncate(out[i * step]);
 }
-
-#undef DECODE
 
 /* The engine reads `bytes` bytes at an address behind the swizzle. */
 static bool read_span(Machine *mc, Effect *e, const MmaOperand *o, int64_t at,
@@ -376,13 +361,13 @@ static bool gather_b(Machine *mc, Effect *e, float *b)
 static bool gather_d(Machine *mc, Effect *e, const TileMap *map, float *d,
                      size_t stride)
 {
-    memset(d, 0, WARP_ROWS * stride * sizeof *d);
-    if (!e->scale_d)
-        return true;
-    if (e->d_in->packed && e->d_in->map == map) {
+    if (e->scale_d && e->d_in->packed && e->d_in->map == map) {
         memcpy(d, e->d_in->tile, WARP_ROWS * stride * sizeof *d);
         return true;
     }
+    memset(d, 0, WARP_ROWS * stride * sizeof *d);
+    if (!e->scale_d)
+        return true;
     frag_settle(e->d_in);
     for (int64_t i = 0; i < map->n; i++) {
         int64_t slot = map->slot[i];
@@ -413,11 +398,14 @@ static void multiply_rounded(const Effect *e, ScalarType t, const float *a,
 
 static bool multiply(Machine *mc, Effect *e)
 {
-    float a[WARP_ROWS * MMA_MAX_K] = { 0 }, b[MMA_MAX_N * MMA_MAX_K] = { 0 };
-    float d[WARP_ROWS * MMA_MAX_N];
+    float a[WARP_ROWS * MMA_MAX_K], b[MMA_MAX_N * MMA_MAX_K];
     size_t stride = fma_padded((size_t)e->n);
     const Type *type = e->op->operands[0].u.value->type;
     const TileMap *map = tile_map(mc, e->warp, e->op, type->mem);
+    memset(b, 0, stride * (size_t)e->k * sizeof *b);
+    if (!e->d_out->tile)
+        e->d_out->tile = ARENA_ARRAY(mc->arena, float, WARP_ROWS *MMA_MAX_N);
+    float *d = e->d_out->tile;
     if (!map || !gather_a(mc, e, a) || !gather_b(mc, e, b) ||
         !gather_d(mc, e, map, d, stride))
         return false;
@@ -425,11 +413,8 @@ static bool multiply(Machine *mc, Effect *e)
         fma_f32(WARP_ROWS, (size_t)e->n, (size_t)e->k, a, b, d);
     else
         multiply_rounded(e, type->elem, a, b, d, stride);
-    if (!e->d_out->tile)
-        e->d_out->tile = ARENA_ARRAY(mc->arena, float, WARP_ROWS *MMA_MAX_N);
     for (size_t i = 0; i < WARP_ROWS * stride; i++)
         d[i] = d[i] == d[i] ? d[i] : scalar_f32_from_bits(0x7fffffffu);
-    memcpy(e->d_out->tile, d, WARP_ROWS * stride * sizeof *d);
     e->d_out->map = map;
     e->d_out->packed = true;
     return true;
