@@ -679,11 +679,13 @@ bool sched_reuse_buffer(Sched *s, const SchedArg *a)
     Value *v = kept->results[0], *w = gone->results[0];
     if (kept->parent != gone->parent || kept == gone)
         return sched_fail(s, a[1].loc, "expected two allocations of one block");
-    bool same = v->type == w->type && v->ring_dim < 0 && w->ring_dim < 0;
+    bool same = v->type == w->type && v->ring_dim == w->ring_dim &&
+                (v->ring_dim < 0 || v->ring_depth == w->ring_depth) &&
+                v->ring_guard == w->ring_guard;
     for (unsigned i = 0; same && i < v->type->rank; i++)
         same = v->shape[i] == w->shape[i];
     if (!same)
-        return sched_fail(s, a[1].loc, "type, shape or memory differ");
+        return sched_fail(s, a[1].loc, "type, shape, memory or ring differ");
     bool before = false;
     for (Op *op = kept->next; op; op = op->next)
         before |= op == gone;

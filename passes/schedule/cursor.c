@@ -107,21 +107,38 @@ typedef struct CursorText {
     const char *at;
 } CursorText;
 
+static const SchedName *name_find(const SchedNameVec *names, const char *name)
+{
+    for (size_t i = names->len; i-- > 0;)
+        if (names->data[i].name == name)
+            return &names->data[i];
+    return NULL;
+}
+
+static Op *statement_of(Sched *s, const SchedName *k)
+{
+    return sched_by_sid(s, edit_forward(s->log, k->from, k->sid));
+}
+
+Op *cursor_named(Sched *s, const SchedNameVec *names, const char *name)
+{
+    const SchedName *k = name_find(names, ctx_intern(s->ctx, name));
+    return k ? statement_of(s, k) : NULL;
+}
+
 static bool named_part(CursorText *t, size_t n, Op **out)
 {
     const char *name = ctx_intern_n(t->s->ctx, t->at, n);
+    const SchedName *k = name_find(t->names, name);
     t->at += n;
-    for (size_t i = t->names->len; i-- > 0;) {
-        const SchedName *k = &t->names->data[i];
-        if (k->name != name)
-            continue;
-        *out = sched_by_sid(t->s, edit_forward(t->s->log, k->from, k->sid));
-        return *out || sched_fail(t->s, t->loc,
-                                  "the statement named '%s' was erased", name);
-    }
-    return sched_fail(t->s, t->loc,
-                      "no step was named '%s'; patterns stand in back-quotes",
-                      name);
+    if (!k)
+        return sched_fail(t->s, t->loc,
+                          "no step was named '%s'; patterns stand in "
+                          "back-quotes",
+                          name);
+    *out = statement_of(t->s, k);
+    return *out || sched_fail(t->s, t->loc,
+                              "the statement named '%s' was erased", name);
 }
 
 static bool read_part(CursorText *t, Op *under, Op **out)
@@ -222,7 +239,7 @@ bool cursor_read(Sched *s, const SchedNameVec *names, Loc loc, const char *text,
 {
     CursorText t = { s, names, loc, text };
     *out = (Cursor){ 0 };
-    if (!sched_listing(s) || !read_part(&t, NULL, &out->first))
+    if (!sched_listing(s) || !read_part(&t, s->under, &out->first))
         return false;
     while (*t.at == '/') {
         t.at++;

@@ -6,7 +6,8 @@
  *            | begin | end
  *
  * NAME is what an earlier step was named. `/` looks below the part before; a
- * pattern without # must match exactly one statement. `a..b` is the statements
+ * pattern without # must match exactly one statement, below s->under where that
+ * is given. `a..b` is the statements
  * from a to b of one block; body all those of a block. before and after make a
  * gap; begin and end those of a block. */
 #ifndef EXO_PASSES_SCHEDULE_CURSOR_H
@@ -21,6 +22,8 @@ typedef struct SchedName {
 } SchedName;
 typedef VEC(SchedName) SchedNameVec;
 
+/* The statement that has the name, NULL where none has it or it was erased. */
+Op *cursor_named(Sched *s, const SchedNameVec *names, const char *name);
 /* Resolves a cursor's text; false after a report. */
 bool cursor_read(Sched *s, const SchedNameVec *names, Loc loc, const char *text,
                  Cursor *out);

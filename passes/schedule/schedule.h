@@ -92,6 +92,7 @@ typedef struct Sched {
     Ctx *ctx;
     Module *m; /* the clone that the step works on */
     Op *proc;  /* NULL after the step that took it out of the module */
+    Op *under; /* below which cursors are looked for, or NULL */
     Prover *prover;
     Arena *arena; /* of this step */
     EditLog *log;

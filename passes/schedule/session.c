@@ -44,7 +44,9 @@ struct SchedSession {
     SchedResult result;
     VEC(Taken) taken;
     VEC(const char *) undone;
-    Module *kept; /* the state before the line has it: not to be freed */
+    Module *kept;       /* the state before the line has it: not to be freed */
+    const char *under;  /* the name below which steps look, or NULL */
+    size_t first_param; /* of the file, or of those around it */
     unsigned depth, n_steps;
 };
 
@@ -252,14 +254,17 @@ static bool expand(SchedSession *r, Sched *s, Loc loc, const char *line,
 
 static Sched open_step(SchedSession *r, Loc loc, Arena *arena, Module *m)
 {
-    return (Sched){ .ctx = r->ctx,
-                    .m = m,
-                    .proc = module_symbol(m, r->proc),
-                    .prover = r->o->prover,
-                    .arena = arena,
-                    .log = &r->log,
-                    .kin = &r->kin,
-                    .loc = loc };
+    Sched s = { .ctx = r->ctx,
+                .m = m,
+                .proc = module_symbol(m, r->proc),
+                .prover = r->o->prover,
+                .arena = arena,
+                .log = &r->log,
+                .kin = &r->kin,
+                .loc = loc };
+    if (r->under)
+        s.under = cursor_named(&s, &r->names, r->under);
+    return s;
 }
 
 /* How much was asked before a step. */
@@ -322,11 +327,16 @@ static bool run_step(SchedSession *r, Loc loc, const char *line, StepText *t)
     Asked asked = asked_so_far(r);
     unsigned errors = ctx_error_count(r->ctx);
     bool ok = expand(r, &s, loc, line, &text);
-    t->text = ctx_intern(r->ctx, ok ? strbuf_text(&text) : line);
+    const char *plain = ctx_intern(r->ctx, ok ? strbuf_text(&text) : line);
+    t->text =
+        r->under ? arena_printf(ctx_arena(r->ctx), "in %s: %s", r->under, plain)
+                 : plain;
     if (r->o->about)
         r->o->about(r->o->user, t->text);
-    t->is_step = !ok || step_parse(r->ctx, r->arena, loc, t->text, &step);
+    t->is_step = !ok || step_parse(r->ctx, r->arena, loc, plain, &step);
     ok = ok && t->is_step &&
+         (!r->under || s.under ||
+          run_error(r, loc, "the statement named '%s' was erased", r->under)) &&
          sched_args_read(&s, &r->names, step.op, step.n, step.args, args);
     if (ok) {
         s.result = args[0].at.first ? args[0].at.first->sid : 0;
@@ -418,25 +428,6 @@ static bool take_part(void *session, Loc loc, const char *line)
     return run_any(session, loc, line);
 }
 
-static bool run_include(SchedSession *r, Loc loc, const char *arg)
-{
-    size_t n = strlen(arg);
-    if (n < 3 || *arg != '"' || arg[n - 1] != '"')
-        return run_error(r, loc, "expected include \"FILE\"");
-    const char *from = ctx_source_name(r->ctx, loc.file);
-    const char *slash = strrchr(from, '/');
-    int dir = slash && arg[1] != '/' ? (int)(slash - from) + 1 : 0;
-    const char *path =
-        arena_printf(r->arena, "%.*s%.*s", dir, from, (int)n - 2, arg + 1);
-    if (r->depth >= MAX_INCLUDES)
-        return run_error(r, loc, "includes nest deeper than %d", MAX_INCLUDES);
-    uint32_t file = ctx_read_source(r->ctx, path);
-    r->depth++;
-    bool ok = file && schedule_lines(r->ctx, file, take_part, r);
-    r->depth--;
-    return ok;
-}
-
 /* The text with the values that it has in the program as it now is, or NULL. */
 static const char *expanded_now(SchedSession *r, Loc loc, const char *text,
                                 size_t n)
@@ -456,6 +447,67 @@ static const char *expanded_now(SchedSession *r, Loc loc, const char *text,
     return result;
 }
 
+/* The values that an include gives to parameters of its file. */
+static bool take_values(SchedSession *r, Loc loc, const char *p)
+{
+    while (*(p += strspn(p, " "))) {
+        const char *end = word_end(p);
+        size_t n = name_length(p);
+        if (!n || p[n] != '=')
+            return run_error(r, loc,
+                             "expected include \"FILE\" NAME=VALUE .., found "
+                             "'%s'",
+                             p);
+        const char *from = p + n + 1;
+        bool quoted = *from == '`' && end > from + 1;
+        const char *value = expanded_now(r, loc, from + quoted,
+                                         (size_t)(end - from) - 2 * quoted);
+        SchedParam v = { arena_strndup(r->arena, p, n), value };
+        if (!value)
+            return false;
+        VEC_PUSH(r->arena, &r->iters, v);
+        p = end;
+    }
+    return true;
+}
+
+/* Runs the lines of a file. Where values are given, its parameters end with
+ * it. */
+static bool run_file(SchedSession *r, Loc loc, const char *path,
+                     const char *values)
+{
+    size_t iters = r->iters.len, params = r->params.len;
+    size_t first = r->first_param;
+    bool own = *values != '\0';
+    uint32_t file = ctx_read_source(r->ctx, path);
+    r->first_param = own ? params : first;
+    r->depth++;
+    bool ok = file && take_values(r, loc, values) &&
+              schedule_lines(r->ctx, file, take_part, r);
+    r->depth--;
+    r->first_param = first;
+    r->iters.len = iters;
+    if (own)
+        r->params.len = params;
+    return ok;
+}
+
+static bool run_include(SchedSession *r, Loc loc, const char *arg)
+{
+    const char *end = *arg == '"' ? strchr(arg + 1, '"') : NULL;
+    size_t n = end ? (size_t)(end + 1 - arg) : 0;
+    if (n < 3)
+        return run_error(r, loc, "expected include \"FILE\"");
+    const char *from = ctx_source_name(r->ctx, loc.file);
+    const char *slash = strrchr(from, '/');
+    int dir = slash && arg[1] != '/' ? (int)(slash - from) + 1 : 0;
+    const char *path =
+        arena_printf(r->arena, "%.*s%.*s", dir, from, (int)n - 2, arg + 1);
+    if (r->depth >= MAX_INCLUDES)
+        return run_error(r, loc, "includes nest deeper than %d", MAX_INCLUDES);
+    return run_file(r, loc, path, arg + n + strspn(arg + n, " "));
+}
+
 static bool run_param(SchedSession *r, Loc loc, const char *arg)
 {
     size_t n = strcspn(arg, " =");
@@ -465,7 +517,7 @@ static bool run_param(SchedSession *r, Loc loc, const char *arg)
     value += 1 + strspn(value + 1, " ");
     const char *text = expanded_now(r, loc, value, strlen(value));
     SchedParam p = { arena_strndup(r->arena, arg, n), text };
-    for (size_t i = 0; i < r->params.len; i++)
+    for (size_t i = r->first_param; i < r->params.len; i++)
         if (!strcmp(r->params.data[i].name, p.name))
             return run_error(r, loc,
                              "the parameter %s has the default '%s' already",
@@ -548,9 +600,31 @@ static bool run_each(SchedSession *r, Loc loc, const char *arg)
     return ok;
 }
 
+/* `in NAME: LINE`, whose cursors are looked for below the statement. */
+static bool run_in(SchedSession *r, Loc loc, const char *arg)
+{
+    size_t n = name_length(arg);
+    const char *around = r->under;
+    if (!n || arg[n] != ':')
+        return run_error(r, loc,
+                         "expected in NAME: STEP, NAME that of a statement");
+    const char *name = ctx_intern_n(r->ctx, arg, n);
+    size_t k = 0;
+    while (k < r->names.len && r->names.data[k].name != name)
+        k++;
+    if (k == r->names.len)
+        return run_error(r, loc, "no step was named '%s'", name);
+    r->under = name;
+    bool ok = run_any(r, loc, arg + n + 1 + strspn(arg + n + 1, " "));
+    r->under = around;
+    return ok;
+}
+
 static bool run_any(SchedSession *r, Loc loc, const char *line)
 {
     note_line(r, line);
+    if (!strncmp(line, "in ", 3))
+        return run_in(r, loc, line + 3);
     if (!strncmp(line, "when ", 5))
         return run_when(r, loc, line + 5);
     if (!strncmp(line, "each ", 5))

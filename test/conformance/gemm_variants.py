@@ -36,6 +36,11 @@ CLUSTERS = ((("bf16", "tn", "bf16", "", False), 1, 2),
             (("bf16", "nt", "bf16", "", True), 2, 2),
             (("e4m3_sums", "tn", "bf16", "", False), 2, 2))
 
+# Tiles of two sizes: type, columns; sizes with tiles of both, or of one.
+TAILS = (("bf16", 96), ("f16", 128), ("tf32", 64))
+TAIL_SIZES = ("M=600,N=136,K=328,W=1", "M=520,N=48,K=16,W=2",
+              "M=904,N=264,K=72,W=1")
+
 # A statement without which a special kernel is wrong: the lanes of a warp read
 # the old C that others of them overwrite; C and the bias are there before they
 # are read, and free before the next come.
@@ -67,7 +72,7 @@ def tool(name, path, *args):
 def errors_of(path):
     errors = tool("exo-translate", path, "--to=ptx", "-o", os.devnull)
     batch = "L=3," if "_batch_" in path else ""
-    for size in SIZES:
+    for size in TAIL_SIZES if path.endswith("_t.exo") else SIZES:
         errors += tool("exo-run", path, "--size", batch + size,
                        "--level=async", "--check")
     return errors
@@ -124,6 +129,16 @@ def clusters(make):
                params)
 
 
+def tails(make):
+    """The kernels of TAILS."""
+    for type_, columns in TAILS:
+        kind = make.program.plain(type_)
+        yield (f"gemm_{type_}_256x{columns}_t",
+               make.tail_source(f"gemm_{type_}.exo"),
+               {"schedule": "sm90_tail.sched", "TYPE": kind.element,
+                "OUT": kind.output, "TILE_N": columns})
+
+
 def special(make):
     """The kernels that are not stored, or a few of them."""
     for kernel in make.special_kernels():
@@ -157,7 +172,8 @@ def main():
         print(f"{name} has no row in src/variants.json")
     failed += len(stray)
     for more in (translated(special(make), make),
-                 translated(clusters(make), make), without(make)):
+                 translated(clusters(make), make),
+                 translated(tails(make), make), without(make)):
         passed += more[0]
         failed += more[1]
     print(f"{passed} passed, {failed} failed, 0 skipped")

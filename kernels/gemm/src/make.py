@@ -47,6 +47,12 @@ def part_params(part, step=32):
             "WRITE": "c_map[_] += _", "STORE": "Sm90_tma_reduce_add_2d"}
 
 
+def tail_source(source):
+    """The text of the source with a size more, the rows of whole tiles."""
+    with open(os.path.join(HERE, source), encoding="utf-8") as f:
+        return f.read().replace("K: size,", "K: size, W: size,", 1)
+
+
 def variants():
     """Name, source and parameters of each kernel that is stored."""
     t = table()
@@ -56,7 +62,10 @@ def variants():
             params.update(layout_params(params.pop("layout", "tn")))
             if "PART" in params:
                 params.update(part_params(params["PART"]))
-            yield f"gemm_{name}_{tile}", params.pop("source"), params
+            source = params.pop("source")
+            if params.get("schedule") == "sm90_tail.sched":
+                source = tail_source(source)
+            yield f"gemm_{name}_{tile}", source, params
 
 
 def special():
