@@ -473,7 +473,11 @@ unsigned sizes_choose(Arena *arena, Module *m, const Op *proc, Module *of,
     if (program)
         look_at(c, of, program);
     int64_t depth = c->modulus > c->depth ? c->modulus : c->depth;
-    Wish all = { .seq = 2 * depth + 1, .first = 3, .other = 1, .wide = true };
+    bool grid = has_task_grid(c); /* then `full` has four tasks */
+    Wish all = { .seq = 2 * depth + 1,
+                 .first = grid ? 2 : 3,
+                 .other = 1,
+                 .wide = true };
     Wish one = { .seq = 1, .first = 1, .other = 2, .tiles = true };
     Wish full = {
         .seq = depth > 1 ? depth : 2, .first = 2, .other = 2, .full = true
@@ -481,9 +485,13 @@ unsigned sizes_choose(Arena *arena, Module *m, const Op *proc, Module *of,
     unsigned n = add_set(c, &all, out, 0);
     n = add_set(c, &one, out, n);
     n = add_set(c, &full, out, n);
+    if (n < 3 && grid) {
+        all.first = 3;
+        return add_set(c, &all, out, n);
+    }
     if (n < 3 || !same_steps(c, &out[0], &out[2]))
         return n;
     /* nothing new in one dimension of tasks; and one that is cut */
     Wish least = { .seq = 1, .first = 1, .other = 1 };
-    return add_set(c, &least, out, has_task_grid(c) ? n : n - 1);
+    return add_set(c, &least, out, grid ? n : n - 1);
 }

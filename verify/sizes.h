@@ -27,8 +27,9 @@ enum { SIZE_SETS = 4 };
 
 /* A few sets, for checks that are expensive: no more trips than needed, one
  * trip, as many as a ring is deep, and twice that and one; last tiles with one
- * step in them, all steps but one, and all; one task, several tasks of one
- * cluster, two along each of two dimensions of tasks. Writes up to SIZE_SETS
+ * step in them, all steps but one, and all; one task, three of one cluster, or
+ * where tasks have two dimensions two of one cluster with the most trips and
+ * two along each dimension, which are four. Writes up to SIZE_SETS
  * sets that are all different and keep the asserts or checks of proc; answers
  * how many. 0: none was found. One empty set for a procedure without control
  * parameters. Where proc was lowered from a program (of module `of`; else
