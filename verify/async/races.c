@@ -403,7 +403,7 @@ static unsigned part_size(int64_t at, int64_t n)
     return size;
 }
 
-static void shared_access(AsyncRun *r, const MachineEvent *e)
+static void shared_span(AsyncRun *r, const MachineEvent *e)
 {
     Shadow *sh = r->shadow;
     Order *o = &r->order;
@@ -423,6 +423,18 @@ static void shared_access(AsyncRun *r, const MachineEvent *e)
             for (int64_t i = 0; i < n; i += c->size)
                 touch(r, e, &c->parts[(at + i) % CHUNK / c->size]);
         at += n;
+    }
+}
+
+static void shared_access(AsyncRun *r, const MachineEvent *e)
+{
+    MachineEvent one = *e;
+    if (!e->n_spans)
+        shared_span(r, e);
+    for (size_t i = 0; i < e->n_spans; i++) {
+        one.offset = e->spans[i].offset;
+        one.length = e->spans[i].length;
+        shared_span(r, &one);
     }
 }
 

@@ -158,6 +158,25 @@ void engine_event(Machine *mc, const Effect *e, const Cta *cta,
     machine_emit(mc, &ev);
 }
 
+void engine_reads(Machine *mc, const Effect *e, const MemObj *obj,
+                  const MachineSpan *spans, size_t n)
+{
+    MachineEvent ev = { .kind = MEV_read,
+                        .op = e->op,
+                        .effect = e->number,
+                        .cta = e->warp->cta->rank,
+                        .spans = spans,
+                        .n_spans = n,
+                        .object = obj->value,
+                        .elem = obj->elem,
+                        .bar = e->bar_at,
+                        .async_proxy = true,
+                        .agent =
+                            warp_agent(e->warp, effect_agent(e), e->lanes) };
+    if (n)
+        machine_emit(mc, &ev);
+}
+
 bool effect_step(Machine *mc, Effect *e)
 {
     mc->stepping = e;
@@ -437,6 +456,8 @@ static void box_event(Machine *mc, const Effect *e, const Cta *cta,
 static bool move_shared(Machine *mc, Effect *e, Cta *cta, bool write)
 {
     int64_t total = box_bytes(e);
+    if (write)
+        mma_forget(mc, cta, e->shared_at, (total + 127) / 128 * 128);
     for (int64_t i = 0; i < total; i += 16) {
         size_t n = (size_t)(total - i < 16 ? total - i : 16);
         int64_t at = shared_address(e->map->box_swizzle, e->shared_at + i);

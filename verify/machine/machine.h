@@ -60,6 +60,11 @@ typedef enum MachineEventKind {
     MEV_KINDS
 } MachineEventKind;
 
+/* Bytes of shared memory. */
+typedef struct MachineSpan {
+    int64_t offset, length;
+} MachineSpan;
+
 typedef struct MachineEvent {
     MachineEventKind kind;
     uint64_t time; /* steps of the scheduler */
@@ -72,6 +77,9 @@ typedef struct MachineEvent {
     const Value *object; /* shared memory: through which it is accessed */
     unsigned cta;
     int64_t offset, length;
+    const MachineSpan
+        *spans;     /* read by the tensor core: all that it reads, .. */
+    size_t n_spans; /* .. else 0: offset and length say it */
     const unsigned char *bytes; /* what is there: after a write */
     ScalarType elem;            /* of its elements */
     bool async_proxy;

@@ -15,6 +15,7 @@
 #include "verify/machine/machine.h"
 
 enum { WARP_LANES = 32, BOX_RANK = 5 };
+enum { MMA_WARP_ROWS = 16, MMA_MAX_N = 256, MMA_MAX_K = 32 };
 #define ALL_LANES UINT32_C(0xffffffff)
 #define FOR_LANES(l, mask)                    \
     for (unsigned l = 0; l < WARP_LANES; l++) \
@@ -289,6 +290,7 @@ struct Machine {
     VEC(EffectRef) effects;
     Frag *free_frags;
     struct TileMap *tile_maps;
+    struct MmaFetch *fetch; /* operands.c; NULL: nothing was fetched */
     Interp *interp;
     Sem sem;
     bool failed;
@@ -309,6 +311,9 @@ MachineAgent warp_agent(const Warp *w, MachineAgentKind kind, uint32_t lanes);
  * by an engine. */
 void engine_event(Machine *mc, const Effect *e, const Cta *cta,
                   const MemObj *obj, int64_t at, int64_t n, bool write);
+/* Spans of it were read. */
+void engine_reads(Machine *mc, const Effect *e, const MemObj *obj,
+                  const MachineSpan *spans, size_t n);
 uint64_t machine_random(Machine *mc);
 /* `, k = 3` for each loop that the warp is in. */
 void print_iterators(StrBuf *out, const Warp *w);
@@ -387,6 +392,12 @@ bool effect_step(Machine *mc, Effect *e); /* may free e */
 void effect_finish(Machine *mc, Effect *e);
 bool copy_step(Machine *mc, Effect *e);
 bool mma_step(Machine *mc, Effect *e);
+/* The warp's rows of A, row-major, as f32; false after a fault. */
+bool mma_gather_a(Machine *mc, Effect *e, float *a);
+/* B as fma_f32 takes it, until shared memory is written; NULL after a fault. */
+const float *mma_gather_b(Machine *mc, Effect *e);
+/* n bytes at `at` of cta's shared memory are written. */
+void mma_forget(Machine *mc, const Cta *cta, int64_t at, int64_t n);
 bool cp_async_step(Machine *mc, Effect *e);
 void lane_calls_free(Effect *e);
 

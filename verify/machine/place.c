@@ -286,13 +286,13 @@ bool place_read(Warp *w, const Op *op, const Place *p, unsigned lane,
 
 void place_write(Warp *w, const Place *p, double x)
 {
-    (void)w;
     if (p->outside)
         return;
     if (p->tensor) {
         tensor_set(p->tensor, p->at, x);
         return;
     }
+    mma_forget(w->machine, p->cta, p->at, p->obj->elem_bytes);
     scalar_encode(p->obj->elem, x, p->cta->smem + p->at);
     memset(p->cta->written + p->at, 1, p->obj->elem_bytes);
     memset(p->cta->generic + p->at, 1, p->obj->elem_bytes);

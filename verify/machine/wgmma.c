@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WARP_ROWS = 16, MMA_ROWS = 64, MMA_MAX_N = 256, MMA_MAX_K = 32 };
+enum { MMA_ROWS = 64 };
 
 /* ---- issue --------------------------------------------------------------- */
 
@@ -107,7 +107,7 @@ static bool resolve_d(Warp *w, const Op *op, Effect *e)
     const TileMap *map = tile_map(w->machine, w, op, v->type->mem);
     if (!map)
         return false;
-    if (map->rows != WARP_ROWS || map->cols != e->n)
+    if (map->rows != MMA_WARP_ROWS || map->cols != e->n)
         return mma_fail(w, op,
                         "the accumulator is not a tile of 16 x n a "
                         "warp");
@@ -211,161 +211,14 @@ Step exec_wgmma(Warp *w, const Op *op, uint32_t mask)
 
 /* ---- the engine ---------------------------------------------------------- */
 
-/* `count` elements side by side to out[0], out[step], .., of f32 what the
- * tensor core takes of them. */
-static void decode(ScalarType t, const unsigned char *p, size_t count,
-                   float *out, size_t step)
-{
-    scalar_load_floats(t, p, count, out, step);
-    for (size_t i = 0; t == TY_f32 && i < count; i++)
-        out[i * step] = scalar_tf32_truncate(out[i * step]);
-}
-
-/* The engine reads `bytes` bytes at an address behind the swizzle. */
-static bool read_span(Machine *mc, Effect *e, const MmaOperand *o, int64_t at,
-                      size_t bytes)
-{
-    const Cta *cta = e->warp->cta;
-    if (memchr(cta->written + at, 0, bytes)) {
-        StrBuf name = { 0 };
-        value_print_name(&name, o->obj->value);
-        machine_fail(mc, e->warp, ALL_LANES, e->op, "poison",
-                     "reads '%s' at shared byte %lld of cta %u, which was "
-                     "never written",
-                     strbuf_text(&name), (long long)at, cta->rank);
-        strbuf_free(&name);
-        return false;
-    }
-    if (mc->wants >> MEV_read & 1)
-        engine_event(mc, e, cta, o->obj, at, (int64_t)bytes, false);
-    return check_proxy(mc, e->warp, ALL_LANES, e->op, cta, at, bytes);
-}
-
-/* `count` elements that are side by side before the swizzle, which keeps 16
- * bytes together; two such chunks that are neighbours behind it are one access.
- */
-static bool fetch_row(Machine *mc, Effect *e, const MmaOperand *o,
-                      int64_t element, int64_t count, float *out, size_t step)
-{
-    const unsigned char *smem = e->warp->cta->smem;
-    int64_t size = o->obj->elem_bytes;
-    int64_t byte = o->obj->offset + element * size, left = count * size;
-    while (left > 0) {
-        int64_t at = shared_address(o->obj->swizzle, byte);
-        int64_t n = 16 - byte % 16, first = at;
-        n = n < left ? n : left;
-        decode(o->obj->elem, smem + at, (size_t)(n / size), out, step);
-        out += (size_t)(n / size) * step;
-        byte += n;
-        left -= n;
-        int64_t next = shared_address(o->obj->swizzle, byte);
-        if (left >= 16 && n == 16 && (next == at + 16 || next == at - 16)) {
-            decode(o->obj->elem, smem + next, (size_t)(16 / size), out, step);
-            out += (size_t)(16 / size) * step;
-            first = next < at ? next : at;
-            byte += 16;
-            left -= 16;
-            n = 32;
-        }
-        if (!read_span(mc, e, o, first, (size_t)n))
-            return false;
-    }
-    return true;
-}
-
-static int64_t operand_base(const MmaOperand *o)
-{
-    int64_t at = 0;
-    for (unsigned d = 0; d < o->obj->rank; d++)
-        at += o->index[d] * o->obj->stride[d];
-    return at;
-}
-
-/* The type of the values that A has in registers. */
-static ScalarType a_type(const Effect *e)
-{
-    return e->op->operands[1].kind == OPND_value
-               ? e->op->operands[1].u.value->type->elem
-               : e->a.obj->elem;
-}
-
-/* Registers of A from a_slot on, as a 16 x k tile in the hardware's order:
- * lane 4 r + c holds, for row half h and column half g, consecutive elements
- * of row r + 8 h. */
-static bool gather_a_frag(Machine *mc, Effect *e, float *a)
-{
-    int64_t pair = e->k / 8;
-    ScalarType t = a_type(e);
-    for (int64_t r = 0; r < WARP_ROWS; r++)
-        for (int64_t c = 0; c < e->k; c++) {
-            unsigned lane = (unsigned)(4 * (r % 8) + c / pair % 4);
-            int64_t slot = e->a_slot + c % pair + pair * (r / 8) +
-                           2 * pair * (c / (4 * pair));
-            if (slot >= e->a.frag->n || !(e->a.frag->live[slot] >> lane & 1))
-                return machine_fail(mc, e->warp, 1u << lane, e->op, "poison",
-                                    "reads register %lld of A, which was never "
-                                    "written",
-                                    (long long)slot);
-            double x = e->a.frag->x[slot * WARP_LANES + lane];
-            a[r * e->k + c] =
-                t == TY_f32 ? scalar_tf32_truncate((float)x) : (float)x;
-        }
-    return true;
-}
-
-static bool gather_a(Machine *mc, Effect *e, float *a)
-{
-    if (e->a.frag)
-        return gather_a_frag(mc, e, a);
-    const int64_t *stride = e->a.obj->stride;
-    int64_t s0 = stride[e->a.dim[0]], s1 = stride[e->a.dim[1]];
-    int64_t row = e->a.transposed ? s1 : s0, col = e->a.transposed ? s0 : s1;
-    int64_t base = operand_base(&e->a) + e->warp->index % 4 * WARP_ROWS * row;
-    if (row == 1 && col != 1) {
-        for (int64_t c = 0; c < e->k; c++)
-            if (!fetch_row(mc, e, &e->a, base + c * col, WARP_ROWS, &a[c],
-                           (size_t)e->k))
-                return false;
-        return true;
-    }
-    for (int64_t r = 0; r < WARP_ROWS; r++)
-        for (int64_t c = 0; c < e->k; c += col == 1 ? e->k : 1)
-            if (!fetch_row(mc, e, &e->a, base + r * row + c * col,
-                           col == 1 ? e->k : 1, &a[r * e->k + c], 1))
-                return false;
-    return true;
-}
-
-static bool gather_b(Machine *mc, Effect *e, float *b)
-{
-    const int64_t *stride = e->b.obj->stride;
-    bool t = e->b.transposed;
-    int64_t outer = t ? stride[e->b.dim[0]] : 0;
-    int64_t col = stride[e->b.dim[t ? 2 : 0]], row = stride[e->b.dim[1]];
-    int64_t base = operand_base(&e->b);
-    bool by_col = col == 1 && row != 1; /* columns are side by side */
-    int64_t run = row == 1 ? e->k : 1, wide = by_col ? FMA_PANEL : 1;
-    for (int64_t n = 0; n < e->n; n += wide)
-        for (int64_t k = 0; k < e->k; k += run) {
-            int64_t at =
-                base + k * row + (t ? n / 64 * outer + n % 64 * col : n * col);
-            int64_t count = wide < e->n - n ? wide : e->n - n;
-            if (!fetch_row(mc, e, &e->b, at, by_col ? count : run,
-                           &b[fma_b_index((size_t)e->k, (size_t)k, (size_t)n)],
-                           by_col ? 1 : FMA_PANEL))
-                return false;
-        }
-    return true;
-}
-
 static bool gather_d(Machine *mc, Effect *e, const TileMap *map, float *d,
                      size_t stride)
 {
     if (e->scale_d && e->d_in->packed && e->d_in->map == map) {
-        memcpy(d, e->d_in->tile, WARP_ROWS * stride * sizeof *d);
+        memcpy(d, e->d_in->tile, MMA_WARP_ROWS * stride * sizeof *d);
         return true;
     }
-    memset(d, 0, WARP_ROWS * stride * sizeof *d);
+    memset(d, 0, MMA_WARP_ROWS * stride * sizeof *d);
     if (!e->scale_d)
         return true;
     frag_settle(e->d_in);
@@ -388,7 +241,7 @@ static void multiply_rounded(const Effect *e, ScalarType t, const float *a,
                              const float *b, float *d, size_t stride)
 {
     size_t k = (size_t)e->k;
-    for (size_t r = 0; r < WARP_ROWS; r++)
+    for (size_t r = 0; r < MMA_WARP_ROWS; r++)
         for (size_t n = 0; n < (size_t)e->n; n++)
             for (size_t i = 0; i < k; i++)
                 d[r * stride + n] = (float)value_fma(
@@ -398,22 +251,22 @@ static void multiply_rounded(const Effect *e, ScalarType t, const float *a,
 
 static bool multiply(Machine *mc, Effect *e)
 {
-    float a[WARP_ROWS * MMA_MAX_K], b[MMA_MAX_N * MMA_MAX_K];
+    float a[MMA_WARP_ROWS * MMA_MAX_K];
     size_t stride = fma_padded((size_t)e->n);
     const Type *type = e->op->operands[0].u.value->type;
     const TileMap *map = tile_map(mc, e->warp, e->op, type->mem);
-    memset(b, 0, stride * (size_t)e->k * sizeof *b);
     if (!e->d_out->tile)
-        e->d_out->tile = ARENA_ARRAY(mc->arena, float, WARP_ROWS *MMA_MAX_N);
+        e->d_out->tile =
+            ARENA_ARRAY(mc->arena, float, MMA_WARP_ROWS *MMA_MAX_N);
     float *d = e->d_out->tile;
-    if (!map || !gather_a(mc, e, a) || !gather_b(mc, e, b) ||
-        !gather_d(mc, e, map, d, stride))
+    const float *b = map && mma_gather_a(mc, e, a) ? mma_gather_b(mc, e) : NULL;
+    if (!b || !gather_d(mc, e, map, d, stride))
         return false;
     if (type->elem == TY_f32)
-        fma_f32(WARP_ROWS, (size_t)e->n, (size_t)e->k, a, b, d);
+        fma_f32(MMA_WARP_ROWS, (size_t)e->n, (size_t)e->k, a, b, d);
     else
         multiply_rounded(e, type->elem, a, b, d, stride);
-    for (size_t i = 0; i < WARP_ROWS * stride; i++)
+    for (size_t i = 0; i < MMA_WARP_ROWS * stride; i++)
         d[i] = d[i] == d[i] ? d[i] : scalar_f32_from_bits(0x7fffffffu);
     e->d_out->map = map;
     e->d_out->packed = true;
