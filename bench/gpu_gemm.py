@@ -90,6 +90,9 @@ class Single:
         self.name = self.library_name = name
         self.layout = layout_of(name)
         self.strided = name.split("_")[1] in FORMATS
+        if name.endswith("_t"):
+            raise SystemExit(f"{name} takes the rows of whole tiles, which the "
+                             "library chooses: time it by --library")
         library = ctypes.CDLL(compile_c(folder, name))
         self.function = getattr(library, name)
         self.function.restype = ctypes.c_int

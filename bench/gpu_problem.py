@@ -105,11 +105,11 @@ def rows_of(tensor):
     return tensor.stride(2) if tensor.stride(2) != 1 else tensor.stride(1)
 
 
-def call_kernel(function, p):
-    """The kernel's own function: sizes, tensors, alpha, beta, bias; its
-    status."""
+def call_kernel(function, p, more=()):
+    """The kernel's own function: sizes, more of them, tensors, alpha, beta,
+    bias; its status."""
     args = [ctypes.c_int64(x) for x in
-            ([p.batch] if p.entry.get("batched") else []) + list(p.shape)]
+            ([p.batch] if p.entry.get("batched") else []) + [*p.shape, *more]]
     for t in (p.a, p.b, p.c):
         args.append(ctypes.c_void_p(t.data_ptr()))
         if p.entry.get("batched"):

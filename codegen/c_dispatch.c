@@ -82,7 +82,9 @@ static void print_header(const Dispatch *d, StrBuf *out)
 
 /* What the kernel's function takes for a parameter: rows and batch strides of
  * tensors go before the address in `x`. */
-static void print_argument(const DispatchEntry *e, DispatchParam p, StrBuf *out)
+static void print_argument(const Dispatch *d, const DispatchEntry *e,
+                           const DispatchKernel *k, DispatchParam p,
+                           StrBuf *out)
 {
     static const char *const plain[DISPATCH_n_params] = {
         [DISPATCH_batch] = "x->batch", [DISPATCH_m] = "x->m",
@@ -92,6 +94,12 @@ static void print_argument(const DispatchEntry *e, DispatchParam p, StrBuf *out)
     };
     if (plain[p]) {
         strbuf_add(out, plain[p]);
+        return;
+    }
+    if (p == DISPATCH_w) {
+        strbuf_addf(out, "%s_whole_rows(x->m, x->n, %lld, %lld, %lld)",
+                    d->function, (long long)k->rows, (long long)k->columns,
+                    (long long)k->slots);
         return;
     }
     char t = "abc"[p - DISPATCH_a];
@@ -109,7 +117,7 @@ static void print_thunk(const Dispatch *d, const DispatchEntry *e,
                 "\nstatic int %s_run_%s(const %s_args *x)\n{\n    return %s(",
                 d->function, k->name, d->function, function);
     for (unsigned i = 0; i < k->n_params; i++) {
-        print_argument(e, k->params[i], out);
+        print_argument(d, e, k, k->params[i], out);
         strbuf_add(out, ", ");
     }
     strbuf_add(out, "x->stream);\n}\n");
@@ -134,12 +142,12 @@ static void print_kernels(const Dispatch *d, unsigned entry, StrBuf *out)
         const DispatchKernel *k = &e->kernels[i];
         strbuf_addf(out, "    {\"%s\", %s_run_%s, ", k->name, d->function,
                     k->name);
-        strbuf_addf(out,
-                    "%lld, %lld, %lld, %lld, %lld, %lld, %lld, %lld,\n     ",
-                    (long long)k->rows, (long long)k->columns,
-                    (long long)k->cluster, (long long)k->beside,
-                    (long long)k->step, (long long)k->split,
-                    (long long)k->part, (long long)k->slots);
+        const int64_t numbers[] = { k->rows,   k->columns, k->cluster,
+                                    k->beside, k->step,    k->split,
+                                    k->part,   k->slots,   k->half };
+        for (unsigned j = 0; j < sizeof numbers / sizeof *numbers; j++)
+            strbuf_addf(out, "%lld, ", (long long)numbers[j]);
+        strbuf_add(out, "\n     ");
         add_numbers(out, k->one_wave, DISPATCH_ONE_WAVE);
         strbuf_add(out, ", ");
         add_numbers(out, k->waves, DISPATCH_WAVES);
@@ -188,12 +196,13 @@ static void print_entries(const Dispatch *d, StrBuf *out)
 
 /* What is behind the tables. */
 static const char *const source_text[] = {
-    c_dispatch_cost,     c_dispatch_choose,    c_dispatch_find,
-    c_dispatch_refuse,   c_dispatch_strides,   c_dispatch_run_plan,
-    c_dispatch_entry,    c_dispatch_plan,      c_dispatch_tuned,
-    c_dispatch_remember, c_dispatch_trials,    c_dispatch_candidates,
-    c_dispatch_tune,     c_dispatch_file,      c_dispatch_load,
-    c_dispatch_run,      c_dispatch_functions, c_dispatch_tune_functions,
+    c_dispatch_waves,          c_dispatch_cost,     c_dispatch_choose,
+    c_dispatch_find,           c_dispatch_refuse,   c_dispatch_strides,
+    c_dispatch_run_plan,       c_dispatch_entry,    c_dispatch_plan,
+    c_dispatch_tuned,          c_dispatch_remember, c_dispatch_trials,
+    c_dispatch_candidates,     c_dispatch_tune,     c_dispatch_file,
+    c_dispatch_load,           c_dispatch_run,      c_dispatch_functions,
+    c_dispatch_tune_functions,
 };
 
 void c_dispatch_print(const Dispatch *d, DispatchNameFn *name, void *user,

@@ -37,6 +37,8 @@ typedef enum DispatchParam {
     DISPATCH_m,
     DISPATCH_n,
     DISPATCH_k,
+    DISPATCH_w, /* W: size, the rows of whole tiles, of kernels with smaller
+                 * ones below them */
     DISPATCH_a,
     DISPATCH_b,
     DISPATCH_c,
@@ -49,14 +51,17 @@ typedef enum DispatchParam {
 /* Units: rows and columns of C that a CTA computes, CTAs of a cluster below and
  * beside each other, columns of K of a step, CTAs that share the steps of a
  * tile, columns of K of a task, which adds to C where there are more, clusters
- * that run at once. Microseconds, with megabytes (of A, B and C together), the
- * share of the slots that are occupied, the traffic (megabytes that the
- * clusters read, what their CTAs share once), and the part of it from operands
- * whose rows are no multiple of 128 bytes, which straddle cache lines:
+ * that run at once, and rows of the smaller tiles, half of the others', that
+ * take what whole waves leave (0: there are none). Microseconds, with megabytes
+ * (of A, B and C together), the share of the slots that are occupied, the
+ * traffic (megabytes that the clusters read, what their CTAs share once), and
+ * the part of it from operands whose rows are no multiple of 128 bytes, which
+ * straddle cache lines:
  *   tiles that run at once    one_wave[0] + [1] * steps + [2] * megabytes
  *                             + [3] * steps * occupied + [4] * straddled
  * where a CTA has steps / split steps,
  *   in several rounds         waves[0] + rounds * (waves[1] + [2] * steps)
+ *                             (a round of smaller tiles is half of one)
  *                             + waves[3] * megabytes + [4] * traffic
  *                             + [5] * straddled */
 enum { DISPATCH_ONE_WAVE = 5, DISPATCH_WAVES = 6 };
@@ -64,7 +69,7 @@ typedef struct DispatchKernel {
     const char *name; /* the procedure */
     unsigned n_params;
     const DispatchParam *params; /* of the procedure */
-    int64_t rows, columns, cluster, beside, step, split, part, slots;
+    int64_t rows, columns, cluster, beside, step, split, part, slots, half;
     double one_wave[DISPATCH_ONE_WAVE], waves[DISPATCH_WAVES];
 } DispatchKernel;
 

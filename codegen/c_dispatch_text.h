@@ -10,6 +10,7 @@ extern const char c_dispatch_declarations[];
 extern const char c_dispatch_tune_declarations[]; /* c_dispatch_tune.c */
 /* Of the source, in this order, the tables behind the first. */
 extern const char c_dispatch_types[];
+extern const char c_dispatch_waves[];
 extern const char c_dispatch_cost[];
 extern const char c_dispatch_choose[];
 extern const char c_dispatch_find[];

@@ -119,6 +119,10 @@ static DispatchKernel read_kernel(Table *t, const json_t *k)
     if (ctas > t->multiprocessors)
         fault(t, "cluster", "no more CTAs than there are multiprocessors");
     out.slots = number_or(t, k, "slots", t->multiprocessors / ctas);
+    out.half = number_or(t, k, "half", 0);
+    if (out.half &&
+        (out.half * 2 != out.rows || ctas > 1 || out.part < 1 << 30))
+        fault(t, "half", "half of the rows, of kernels without clusters");
     note_file(t, text_of(t, k, "file"));
     return out;
 }
@@ -204,6 +208,9 @@ static void read_lists(Table *t, const json_t *object, DispatchEntry *e)
         ARENA_ARRAY(t->arena, DispatchKernel, e->n_kernels + 1);
     for (unsigned i = 0; i < e->n_kernels; i++)
         to[i] = read_kernel(t, json_array_get(kernels, i));
+    for (unsigned i = 0; i < e->n_kernels; i++)
+        if (to[i].half && e->batched)
+            fault(t, "half", "no kernel of batches");
     e->kernels = to;
     DispatchShape *at = ARENA_ARRAY(t->arena, DispatchShape, e->n_shapes + 1);
     for (unsigned i = 0; i < e->n_shapes; i++)
@@ -266,11 +273,12 @@ static const struct {
     const char *name;
     bool is_size;
 } known_params[DISPATCH_n_params] = {
-    [DISPATCH_batch] = { "L", true },    [DISPATCH_m] = { "M", true },
-    [DISPATCH_n] = { "N", true },        [DISPATCH_k] = { "K", true },
-    [DISPATCH_a] = { "A", false },       [DISPATCH_b] = { "B", false },
-    [DISPATCH_c] = { "C", false },       [DISPATCH_alpha] = { "alpha", false },
-    [DISPATCH_beta] = { "beta", false }, [DISPATCH_bias] = { "bias", false },
+    [DISPATCH_batch] = { "L", true },      [DISPATCH_m] = { "M", true },
+    [DISPATCH_n] = { "N", true },          [DISPATCH_k] = { "K", true },
+    [DISPATCH_w] = { "W", true },          [DISPATCH_a] = { "A", false },
+    [DISPATCH_b] = { "B", false },         [DISPATCH_c] = { "C", false },
+    [DISPATCH_alpha] = { "alpha", false }, [DISPATCH_beta] = { "beta", false },
+    [DISPATCH_bias] = { "bias", false },
 };
 
 /* The parameter that a block's argument is; DISPATCH_n_params for none. */
@@ -347,9 +355,9 @@ static bool fits(Table *t, const Module *m, const Op *proc, DispatchEntry *e,
                  DispatchKernel *k)
 {
     const Block *b = proc->blocks[0];
-    const bool wanted[DISPATCH_n_params] = { e->batched, true,   true, true,
-                                             true,       true,   true, e->alpha,
-                                             e->beta,    e->bias };
+    const bool wanted[DISPATCH_n_params] = { e->batched,  true,    true,   true,
+                                             k->half > 0, true,    true,   true,
+                                             e->alpha,    e->beta, e->bias };
     const BlockArg *at[DISPATCH_n_params] = { NULL };
     DispatchParam *params = ARENA_ARRAY(t->arena, DispatchParam, b->n_args + 1);
     unsigned missing = 0;
@@ -389,15 +397,17 @@ static const char *shape_text(const Table *t, const DispatchEntry *e,
                         second);
 }
 
-static void report_unfit(Table *t, const DispatchEntry *e, const Op *proc)
+static void report_unfit(Table *t, const DispatchEntry *e,
+                         const DispatchKernel *k, const Op *proc)
 {
     diag_error(
         t->ctx, proc->loc, "dispatch",
         "a kernel of type %s and epilogue '%s' must have the parameters "
-        "(%sM: size, N: size, K: size, A: [T]%s, B: [T]%s, C: [U]%s%s%s%s), "
+        "(%sM: size, N: size, K: size, %sA: [T]%s, B: [T]%s, C: [U]%s%s%s%s), "
         "alpha and beta in CudaGridConstant, T what its type is named after "
         "and the same for all of the type, U the entry's output",
         e->type, e->epilogue, e->batched ? "L: size, " : "",
+        k->half ? "W: size, " : "",
         e->a_mn ? shape_text(t, e, "K", "M") : shape_text(t, e, "M", "K"),
         e->b_mn ? shape_text(t, e, "K", "N") : shape_text(t, e, "N", "K"),
         shape_text(t, e, "M", "N"), e->alpha ? ", alpha: f32" : "",
@@ -415,7 +425,7 @@ static void claim_kernel(Table *t, Module *m, DispatchEntry *e,
     } else if (!op_attr(proc, "imported")) {
         fault(t, k->name, "each kernel once");
     } else if (!fits(t, m, proc, e, k)) {
-        report_unfit(t, e, proc);
+        report_unfit(t, e, k, proc);
         t->ok = false;
     } else {
         op_remove_attr(proc, "imported");

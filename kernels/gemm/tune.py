@@ -66,8 +66,8 @@ def tile_of(name):
     """rows, columns, CTAs of a cluster with tiles of their own, below and beside
     each other, CTAs that share one, CTAs of a multiprocessor, and columns of K
     that a task takes (0: all), of
-    gemm_TYPE[_LAYOUT]_ROWSxCOLUMNS[_cBELOW][_nBESIDE][_sSPLIT][_bBLOCKS][_pPART].
-    """
+    gemm_TYPE[_LAYOUT]_ROWSxCOLUMNS[_cBELOW][_nBESIDE][_sSPLIT][_bBLOCKS][_pPART]
+    or .._t, which has tiles of half as many rows, too."""
     tile = re.search(r"_(\d+)x(\d+)(?:_c(\d+))?(?:_n(\d+))?(?:_s(\d+))?"
                      r"(?:_b(\d+))?(?:_p(\d+))?", name)
     return (*(int(x or 1) for x in tile.groups()[:6]), int(tile[7] or 0))
@@ -110,6 +110,7 @@ class Kernel:
         (self.rows, self.columns, self.cluster, self.beside, self.split,
          self.blocks, part) = tile_of(name)
         self.part = part or 1 << 30
+        self.half = self.rows // 2 if name.endswith("_t") else 0
         self.form = FORMATS[kind.type]
         self.bytes_out = BYTES[kind.output]
         self.products = BATCH if kind.batched else 1
@@ -120,8 +121,9 @@ class Kernel:
         self.message = getattr(library, name + "_last_error")
         self.message.restype = ctypes.c_char_p
 
-    def __call__(self, problem):
-        if call_kernel(self.function, problem) != 0:
+    def __call__(self, problem, slots):
+        whole = [self.whole_rows(problem.shape, slots)] if self.half else []
+        if call_kernel(self.function, problem, whole) != 0:
             raise RuntimeError(f"{self.name}: {self.message().decode()}")
 
     def clusters(self, shape):
@@ -129,6 +131,18 @@ class Kernel:
         return (math.ceil(shape[0] / (self.rows * self.cluster)) *
                 math.ceil(shape[1] / (self.columns * self.beside)) *
                 math.ceil(shape[2] / self.part)) * self.products
+
+    def fits(self, shape, slots):
+        """With tiles of two sizes: have the larger a whole wave?"""
+        return not self.half or (shape[0] >= self.rows and
+                                 self.occupied(shape, slots) >= 1)
+
+    def whole_rows(self, shape, slots):
+        """Of larger tiles, as the library chooses them."""
+        across = math.ceil(shape[1] / self.columns)
+        whole = math.ceil(shape[0] / self.rows) * across
+        whole = whole // self.slots(slots) * self.slots(slots) // across
+        return max(1, min(whole, shape[0] // self.rows))
 
     @property
     def ctas(self):
@@ -148,18 +162,20 @@ class Kernel:
         return math.ceil(min(shape[2], self.part) / (self.step * self.split))
 
 
-def time_shape(torch, kernels, shape, rounds):
-    """us of each kernel on the shape, interleaved; wrong ones are an error."""
+def time_shape(torch, kernels, shape, rounds, slots):
+    """us of each kernel that fits the shape, interleaved; wrong ones are an
+    error."""
+    kernels = [k for k in kernels if k.fits(shape, slots)]
     problem = Problem(torch, kernels[0].kind._asdict(), shape, 1)
     want = problem.wanted()
     for kernel in kernels:
         problem.reset()
-        kernel(problem)
+        kernel(problem, slots)
         error = problem.error(want)
         if not error <= problem.tolerance():
             sys.exit(f"{kernel.name} is wrong at {shape}: error {error:.3g}")
     del want
-    bodies = {k.name: lambda k=k: k(problem) for k in kernels}
+    bodies = {k.name: lambda k=k: k(problem, slots) for k in kernels}
     times = interleaved(torch, bodies, rounds, 0, 1)
     return {name: 1e3 * ms for name, ms in times.items()}
 
@@ -182,6 +198,21 @@ def fit(torch, rows, times, weights):
     return result
 
 
+def rounds_of(kernel, shape, slots):
+    """Rounds of tiles, clusters' tiles, and their rows in all."""
+    if not kernel.half:
+        tiles = kernel.clusters(shape) / math.ceil(shape[2] / kernel.part)
+        return (math.ceil(kernel.occupied(shape, slots)), tiles,
+                tiles * kernel.rows * kernel.cluster)
+    across, at_once = math.ceil(shape[1] / kernel.columns), kernel.slots(slots)
+    whole = kernel.whole_rows(shape, slots)
+    below = math.ceil((shape[0] - whole * kernel.rows) / kernel.half)
+    return (math.ceil(whole * across / at_once) +
+            0.5 * math.ceil(below * across / at_once),
+            (whole + below) * across,
+            (whole * kernel.rows + below * kernel.half) * across)
+
+
 def features(kernel, shape, slots):
     """Is it one wave, and what its costs are multiplied with (what the words
     mean says codegen/c_dispatch.h)."""
@@ -190,22 +221,22 @@ def features(kernel, shape, slots):
                  m * n * kernel.bytes_out) * kernel.products / 1e6
     steps = kernel.steps(shape)
     occupied = kernel.occupied(shape, slots)
-    rounds = math.ceil(occupied)
-    read = (kernel.clusters(shape) / math.ceil(k / kernel.part) * k *
-            kernel.form.bytes_in / 1e6)
-    traffic = [read * kernel.rows * kernel.cluster,
-               read * kernel.columns * kernel.beside]
+    rounds, tiles, rows = rounds_of(kernel, shape, slots)
+    traffic = [x * k * kernel.form.bytes_in / 1e6 for x in
+               (rows, tiles * kernel.columns * kernel.beside)]
     inner = (m if kernel.kind.layout[0] == "n" else k,
              n if kernel.kind.layout[1] == "t" else k)
     straddled = sum(t for t, extent in zip(traffic, inner)
                     if extent * kernel.form.bytes_in % 128)
-    if rounds == 1:
+    if rounds == 1 and not kernel.half:
         return True, [1, steps, megabytes, steps * occupied, straddled]
     return False, [1, rounds, rounds * steps, megabytes, sum(traffic),
                    straddled]
 
 
 def estimate(kernel, cost, shape, slots):
+    if not kernel.fits(shape, slots):
+        return math.inf
     one, x = features(kernel, shape, slots)
     return sum(a * b for a, b in zip(cost["one_wave" if one else "waves"], x))
 
@@ -216,6 +247,8 @@ def costs(kernel, timed, slots, solve):
     square: held out shapes in bf16 lose 2.8 % by the choice, 3.1 % without)."""
     rows = {True: ([], [], []), False: ([], [], [])}
     for shape, us in timed:
+        if kernel.name not in us:
+            continue
         one, x = features(kernel, shape, slots)
         weight = (min(us.values()) / us[kernel.name]) ** 2
         for column, value in zip(rows[one], (x, us[kernel.name], weight)):
@@ -232,7 +265,8 @@ def tune_set(torch, kernels, args, slots):
     for shape in SHAPES + drawn_shapes(args.drawn, args.seed):
         if math.prod(shape) * kernels[0].products <= MOST_PRODUCTS:
             timed.append(
-                (shape, time_shape(torch, kernels, shape, args.rounds)))
+                (shape,
+                 time_shape(torch, kernels, shape, args.rounds, slots)))
     return entry_of(kernels, timed, slots,
                     lambda *rows: fit(torch, *rows))
 
@@ -254,7 +288,10 @@ def entry_of(kernels, timed, slots, solve):
         "kernels": [{"file": k.name + ".exo", "kernel": k.name,
                      "rows": k.rows, "columns": k.columns,
                      "cluster": k.cluster, "beside": k.beside,
-                     "step": k.step, "split": k.split, "part": k.part, "slots": k.slots(slots), **fitted[k.name]}
+                     "step": k.step, "split": k.split, "part": k.part,
+                     "slots": k.slots(slots),
+                     **({"half": k.half} if k.half else {}),
+                     **fitted[k.name]}
                     for k in kernels],
         "shapes": shapes,
     }, [{"shape": s, "us": t} for s, t in timed]

@@ -7,8 +7,8 @@
  *
  * NAME is what an earlier step was named. `/` looks below the part before; a
  * pattern without # must match exactly one statement, below s->under where that
- * is given. `a..b` is the statements from a to b of one block; body all those of
- * a block. before and after make a gap; begin and end those of a block. */
+ * is given. `a..b` is the statements from a to b of one block; body all those
+ * of a block. before and after make a gap; begin and end those of a block. */
 #ifndef EXO_PASSES_SCHEDULE_CURSOR_H
 #define EXO_PASSES_SCHEDULE_CURSOR_H
 

@@ -46,7 +46,9 @@ TABLE = {
             kernel("bf16_64x128_s4", 64, 128, 1, [6.4, 0.15, 0.2, 0.05],
                    [6, 1.3, 0.28, 0.02], split=4, part=4096),
             kernel("bf16_256x128", 256, 128, 1, [7.2, 0.5, 0.1, 0.05],
-                   [5.1, 1.3, 0.65, 0], beside=2)],
+                   [5.1, 1.3, 0.65, 0], beside=2),
+            kernel("bf16_256x96_t", 256, 96, 1, [6.2, 0.4, 0.1, 0.02],
+                   [6, 0.9, 0.45, 0.01, 0.01, 0.01], half=128)],
         "shapes": [{"M": 64, "N": 64, "K": 64,
                     "kernel": "gemm_bf16_128x256_c2"}]}],
 }
@@ -129,13 +131,41 @@ def depths(x, k):
     return parts(k, part), min(k, part)
 
 
+def megabytes_of(m, n, k):
+    return 1e-6 * 2 * ((m + n) * k + m * n)
+
+
+def whole_rows(k, m, n):
+    """Of tiles of a kernel with smaller ones, too."""
+    across = parts(n, k["columns"])
+    whole = parts(m, k["rows"]) * across // 132 * 132 // across
+    return max(1, min(whole, m // k["rows"]))
+
+
+def cost_of_two_sizes(k, m, n, depth):
+    across, whole = parts(n, k["columns"]), whole_rows(k, m, n)
+    if m < k["rows"] or parts(m, k["rows"]) * across < 132:
+        return 1e30
+    below = parts(m - whole * k["rows"], k["half"])
+    rounds = parts(whole * across, 132) + 0.5 * parts(below * across, 132)
+    traffic = 1e-6 * 2 * depth * across * (
+        whole * k["rows"] + below * k["half"] +
+        (whole + below) * k["columns"])
+    a, b, c, d, e, f = k["waves"]
+    return (a + rounds * (b + c * parts(depth, k["step"])) +
+            d * megabytes_of(m, n, depth) + e * traffic +
+            f * (traffic if depth % 64 else 0))
+
+
 def cost(k, m, n, steps_of):
+    if "half" in k:
+        return cost_of_two_sizes(k, m, n, steps_of)
     deep, longest = depths(k, steps_of)
     whole = parts(m, k["rows"] * k["cluster"]) * parts(n, columns_of(k))
     tiles = whole * deep
     slots = slots_of(k)
     steps = parts(longest, k["step"] * k.get("split", 1))
-    megabytes = 1e-6 * 2 * ((m + n) * steps_of + m * n)
+    megabytes = megabytes_of(m, n, steps_of)
     traffic = 1e-6 * 2 * whole * steps_of * (k["rows"] * k["cluster"] +
                                              columns_of(k))
     straddled = traffic if steps_of % 64 else 0
@@ -157,7 +187,7 @@ def expected(m, n, k):
     best = min(entry["kernels"], key=lambda x: cost(x, m, n, k))
     text, least = best["kernel"], cost(best, m, n, k)
     for x in entry["kernels"]:
-        for by_columns in (False, True):
+        for by_columns in () if "half" in x else (False, True):
             along = columns_of(x) if by_columns else x["rows"] * x["cluster"]
             across = (parts(m, x["rows"] * x["cluster"]) if by_columns
                       else parts(n, columns_of(x))) * depths(x, k)[0]
@@ -396,7 +426,16 @@ def check_refusals(run):
         (changed(lambda t, e: e.update(layout="nn")),
          "A: [T][K, M], B: [T][N, K], C: [U][M, N])"),
         (changed(lambda t, e: e.update(output="f32")), "U the entry's output"),
-        (changed(lambda t, e: e.update(batched=True)), "(L: size, M: size"),
+        (changed(lambda t, e: e.update(batched=True)),
+         "half: expected no kernel of batches"),
+        (changed(lambda t, e: (e["kernels"].pop(), e.update(batched=True))),
+         "(L: size, M: size"),
+        (changed(lambda t, e: e["kernels"][-1].update(half=96)),
+         "half: expected half of the rows"),
+        (changed(lambda t, e: e["kernels"][-1].pop("half")),
+         "K: size, A: [T]"),
+        (changed(lambda t, e: e["kernels"][0].update(cluster=1, half=64)),
+         "K: size, W: size, A: [T]"),
         (changed(lambda t, e: e.update(batched=1)), "expected true or false"),
         (changed(lambda t, e: e.update(epilogue="beta")), ", beta: f32"),
         (changed(lambda t, e: e.update(epilogue="bias_bias")),
