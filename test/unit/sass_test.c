@@ -205,6 +205,24 @@ static const Edit roles_edits[] = {
     { "to nowhere", "BRA 0x90", "BRA 0x94", "/no place" },
     { "to nowhere, and less", "BAR.SYNC 0x1, 0x40 ;\n/*0100*/ EXIT ;",
       "EXIT ;\n/*0100*/ BRA 0x94 ;", "SASS-COUNT" },
+    { "both roles call one place",
+      "UTMACMDFLUSH ;\n/*00b0*/ BAR.SYNC 0x1, 0x40 ;\n/*00c0*/ EXIT ;\n"
+      ".L_math:\n",
+      "UTMACMDFLUSH ;\n/*00a1*/ CALL.REL.NOINC `($f) ;\n"
+      "/*00b0*/ BAR.SYNC 0x1, 0x40 ;\n/*00c0*/ EXIT ;\n$f:\n"
+      "/*00c1*/ VIADD R7, R7, 0x1 ;\n/*00c2*/ RET.REL.NODEC R4 `(k) ;\n"
+      ".L_math:\n/*00c3*/ CALL.REL.NOINC `($f) ;\n",
+      NULL },
+    { "and it is done there what one does", "/*00d0*/",
+      "/*00c1*/ CALL.REL.NOINC `($f) ;\n/*00c2*/ BRA `(.L_math2) ;\n$f:\n"
+      "/*00c3*/ UTMACMDFLUSH ;\n/*00c4*/ RET.REL.NODEC R4 `(k) ;\n"
+      ".L_math2:\n/*00d0*/",
+      "?" },
+    { "the role is written where it calls", "@P0 BRA `(.L_math)",
+      "CALL.REL.NOINC `($f) ;\n/*0061*/ BRA `(.L_f) ;\n$f:\n"
+      "/*0062*/ LDS R9, [R0] ;\n/*0063*/ ISETP.NE.AND P0, PT, R9, RZ, PT ;\n"
+      "/*0064*/ RET.REL.NODEC R4 `(k) ;\n.L_f:\n/*0065*/ @P0 BRA `(.L_math)",
+      "?" },
     { "met elsewhere", "BSSY B0, `(.L_met)", "BSSY B0, `(.L_on)",
       "/goes on elsewhere" },
 };

@@ -3,7 +3,7 @@
  * can execute.
  *
  * What decides roles is integer arithmetic on the thread's number: those
- * instructions are translated (flow.c), and every other one gives results that
+ * instructions are translated (translate.c), every other one gives results that
  * are open. Physical registers are renamed to what flows together (webs.c).
  * Everything lives in the arena given. Used by verify/async/sass.h. */
 #ifndef EXO_VERIFY_SASS_SASS_H
