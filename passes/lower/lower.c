@@ -336,7 +336,8 @@ static void kernel_dependence(Lower *L)
     if (!L->dev->dependent_launch)
         return;
     op_set_bool(L->m, L->kernel, "programmatic_dependent_launch", true);
-    lower_emit(L, OP_async_griddepcontrol_wait, 0, 0, 0);
+    if (!LOWER_WRONG(L, "no-grid-wait") && !LOWER_WRONG(L, "late-grid-wait"))
+        lower_emit(L, OP_async_griddepcontrol_wait, 0, 0, 0);
     lower_emit(L, OP_async_griddepcontrol_launch_dependents, 0, 0, 0);
 }
 
@@ -517,6 +518,8 @@ static bool lower_device(Lower *L, Op *proc, Op *device, unsigned k)
     for (unsigned i = 0; i < L->dev->n_roles; i++)
         lower_role(L, &L->dev->roles[i]);
     L->stmt = NULL;
+    if (L->dev->dependent_launch && LOWER_WRONG(L, "late-grid-wait"))
+        lower_emit(L, OP_async_griddepcontrol_wait, 0, 0, 0);
     if (L->ctas_signal && !L->dev->no_shutdown_sync &&
         !LOWER_WRONG(L, "no-exit-barrier"))
         emit_cluster_barrier(L);

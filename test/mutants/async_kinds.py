@@ -76,6 +76,7 @@ DATA = "D-RAW D-WAR D-WAW X-COVER X-VALUE poison"
 ANY = PROTOCOL + " " + DATA
 FREE = r"mbarrier\.wait %(\w_)?(empty|free)"
 CTA_SYNC = r"^    +async\.barrier\.cta\.sync"
+GRID_WAIT = r"async\.griddepcontrol\.wait"
 LOOP = r"ctl\.for %k .*iter"
 
 KINDS = [
@@ -234,6 +235,14 @@ KINDS = [
     Kind("exit", "cluster exit removed behind another cluster barrier",
          drop_pair(r"^  async\.barrier\.cluster\.arrive", r"cluster\.wait",
              True), "", never, only=["cluster_staged"]),
+    Kind("grid-wait", "wait for the grids before dropped", drop(GRID_WAIT),
+         "G-WAIT"),
+    Kind("grid-wait", "wait for the grids before behind a read",
+         move(GRID_WAIT, r"mem\.load %x", True), "G-WAIT"),
+    Kind("grid-wait", "one warp waits for the grids before",
+         inside(GRID_WAIT, "ctl.if %warp < 1"), "G-WAIT"),
+    Kind("", "each task waits for the grids before",
+         move(GRID_WAIT, r"async\.tasks", True), "", never),
     Kind("", "barrier of a CTA removed", drop(CTA_SYNC),
          DATA + " D-PROXY B-CYCLE deadlock",
          but=["ping_pong", "sm80", "sm80_ring", "exchange", "two_sets"]),

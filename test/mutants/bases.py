@@ -93,6 +93,7 @@ BASES = [
     Base("publish", 1, lambda trips, tasks: f"T={tasks}", 1),
     Base("two_sets", 1, lambda trips, tasks: f"M={tasks}", 1),
     Base("exchange", 1, lambda trips, tasks: f"M={tasks}", 1),
+    Base("dependent", 1, lambda trips, tasks: f"M={tasks}", 1),
 ]
 KERNELS = [
     Base("gemm_sm90_bf16", 4, gemm(256, 256, 64), like="coop_2x1"),

@@ -71,6 +71,8 @@ ASYNC = {
     "swizzle-base": ("a tile begins 128 bytes further", RINGS),
     "descriptor": ("a field of a matrix descriptor is one unit off", RINGS),
     "announced-late": ("bytes are announced after they may have come", RINGS),
+    "grid-wait": ("no wait for the grids before, or not by all or not ahead",
+                  ["dependent"]),
     "value": ("another element, operand, map or constant",
               RINGS + ["sm80", "sm80_ring", "cp_async", "publish",
                        "two_sets"]),
