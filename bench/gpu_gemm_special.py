@@ -138,6 +138,7 @@ def check_tuning(torch, binding):
         stream.synchronize()
         return float((c.double() - want).norm() / want.norm()) <= 6e-3
 
+    torch.cuda.synchronize()
     binding.gemm(a, b, c, stream=stream.cuda_stream)
     verdicts = {"untuned: a wrong product": is_right()}
     c.fill_(7.0)
