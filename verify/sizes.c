@@ -147,18 +147,35 @@ static const Affine *at_end(const Chooser *c, const Affine *e, bool greatest)
     return e;
 }
 
-static void note_loop(Chooser *c, const Op *op, unsigned dim, bool tasks)
+static bool has_tasks(const Op *op)
+{
+    return op->code == OP_ctl_for &&
+           !strcmp(op_attr_str(op, "mode", "seq"), "tasks");
+}
+
+/* How many loops over tasks are around it. */
+static unsigned tasks_around(const Op *op)
+{
+    unsigned n = 0;
+    while ((op = op_parent(op)))
+        n += has_tasks(op);
+    return n;
+}
+
+/* Dimension `dim` of a loop; rank: which of the tasks' dimensions it is. */
+static void note_loop(Chooser *c, const Op *op, unsigned dim, bool tasks,
+                      unsigned rank)
 {
     const Affine *lo = in_proc(c, op->operands[2 * dim].u.index);
     const Affine *hi = in_proc(c, op->operands[2 * dim + 1].u.index);
     SizeLoop l = { .lo = at_end(c, lo, false),
                    .hi = at_end(c, hi, true),
-                   .tasks = tasks };
+                   .tasks = tasks,
+                   .rank = rank };
     bool any = false;
     if (c->n_loops == SIZE_LOOPS || !l.lo || !l.hi)
         return;
     l.var = op->blocks[0]->args[dim].var;
-    l.rank = tasks ? c->n_tasks++ : 0;
     for (unsigned i = 0; i < c->set.n; i++)
         any = any || size_loop_uses(&l, c->set.vars[i]);
     if (any)
@@ -174,11 +191,11 @@ static bool note_op(Op *op, void *user)
         if (op->operands[i].kind == OPND_access)
             note_moduli(c, op->operands[i].u.access);
     if (op->code == OP_ctl_for) {
-        note_loop(c, op, 0, !strcmp(op_attr_str(op, "mode", "seq"), "tasks"));
+        note_loop(c, op, 0, has_tasks(op),
+                  has_tasks(op) ? tasks_around(op) : 0);
     } else if (op->code == OP_async_tasks) {
         for (unsigned d = 0; d < (unsigned)op_attr_int(op, "rank", 0); d++)
-            note_loop(c, op, d, true);
-        c->n_tasks = 0;
+            note_loop(c, op, d, true, d);
     }
     return true;
 }
@@ -233,7 +250,7 @@ static void look_at(Chooser *c, Module *of, const Op *program)
     int64_t *ones = ARENA_ARRAY(c->arena, int64_t, set.n + 1);
     if (set.n != c->set.n)
         return;
-    c->n_loops = c->n_tasks = 0;
+    c->n_loops = 0;
     c->depth = 1;
     c->modulus = 0;
     c->of = of;
@@ -335,15 +352,30 @@ SizeSet chooser_keep(const Chooser *c)
 
 /* ---- a few sets ---------------------------------------------------------- */
 
-/* Trips of sequential loops, and of the first and other task dimensions, with
- * as little as possible in the last one of them; or as much (tiles: of
- * parameters that no sequential loop depends on; full: of those that no further
- * task dimension depends on, and of tiles a step less), or one step less than
- * that where there is one trip (wide). */
+/* Trips of sequential loops, of the first, second and further dimensions of
+ * tasks, and of tasks with one dimension that sizes decide; with as little as
+ * possible in the last one of them; or as much
+ * (tiles: of parameters that no sequential loop depends on; full: of those that
+ * the second dimension does not depend on, and of tiles a step less), or
+ * one step less than that where there is one trip (wide). */
 typedef struct Wish {
-    int64_t seq, first, other;
+    int64_t seq, first, second, third, alone;
     bool full, tiles, wide;
 } Wish;
+
+/* Of the n-th loop. */
+static int64_t wanted(const Chooser *c, const Wish *w, unsigned n)
+{
+    const SizeLoop *l = &c->loops[n];
+    if (!l->tasks)
+        return w->seq;
+    if (l->rank)
+        return l->rank == 1 ? w->second : w->third;
+    do
+        n++;
+    while (n < c->n_loops && !c->loops[n].tasks);
+    return n < c->n_loops && c->loops[n].rank ? w->first : w->alone;
+}
 
 /* Does parameter i at value v give each loop the trips that it has at `from`,
  * and, when `one`, no more than one? */
@@ -388,10 +420,11 @@ static bool has_steps(const Chooser *c, VarId v)
     return false;
 }
 
-static bool has_rank(const Chooser *c, VarId v)
+/* Does the second task dimension depend on it? */
+static bool is_second(const Chooser *c, VarId v)
 {
     for (unsigned n = 0; n < c->n_loops; n++)
-        if (c->loops[n].rank && size_loop_uses(&c->loops[n], v))
+        if (c->loops[n].rank == 1 && size_loop_uses(&c->loops[n], v))
             return true;
     return false;
 }
@@ -403,14 +436,13 @@ static void choose(Chooser *c, unsigned i, const Wish *w)
     c->pinned[i] = false;
     for (unsigned n = 0; n < c->n_loops; n++) {
         const SizeLoop *l = &c->loops[n];
-        int64_t want = !l->tasks ? w->seq : l->rank ? w->other : w->first;
         if (!size_loop_uses(l, c->set.vars[i]))
             continue;
         c->values[i] = c->step[i];
         if (chooser_trips(c, l) < 0)
             continue;
         c->pinned[i] = true;
-        chooser_set_trips(c, i, l, want);
+        chooser_set_trips(c, i, l, wanted(c, w, n));
         if (c->values[i] < SIZE_MOST / 2 && c->values[i] > best)
             best = c->values[i];
     }
@@ -419,7 +451,7 @@ static void choose(Chooser *c, unsigned i, const Wish *w)
     if ((w->wide || (w->full && tiles)) && most > best)
         most -= c->step[i];
     bool filled = w->wide || (w->tiles && tiles) ||
-                  (w->full && !has_rank(c, c->set.vars[i]));
+                  (w->full && !is_second(c, c->set.vars[i]));
     c->values[i] = filled ? most : best;
 }
 
@@ -474,14 +506,9 @@ unsigned sizes_choose(Arena *arena, Module *m, const Op *proc, Module *of,
         look_at(c, of, program);
     int64_t depth = c->modulus > c->depth ? c->modulus : c->depth;
     bool grid = has_task_grid(c); /* then `full` has four tasks */
-    Wish all = { .seq = 2 * depth + 1,
-                 .first = grid ? 2 : 3,
-                 .other = 1,
-                 .wide = true };
-    Wish one = { .seq = 1, .first = 1, .other = 2, .tiles = true };
-    Wish full = {
-        .seq = depth > 1 ? depth : 2, .first = 2, .other = 2, .full = true
-    };
+    Wish all = { 2 * depth + 1, 2, 1, 1, 3, .wide = true };
+    Wish one = { 1, 1, 2, 2, 1, .tiles = true };
+    Wish full = { depth > 1 ? depth : 2, 2, 2, 1, 2, .full = true };
     unsigned n = add_set(c, &all, out, 0);
     n = add_set(c, &one, out, n);
     n = add_set(c, &full, out, n);
@@ -492,6 +519,6 @@ unsigned sizes_choose(Arena *arena, Module *m, const Op *proc, Module *of,
     if (n < 3 || !same_steps(c, &out[0], &out[2]))
         return n;
     /* nothing new in one dimension of tasks; and one that is cut */
-    Wish least = { .seq = 1, .first = 1, .other = 1 };
+    Wish least = { 1, 1, 1, 1, 1, .full = false };
     return add_set(c, &least, out, grid ? n : n - 1);
 }

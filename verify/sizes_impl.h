@@ -27,9 +27,8 @@ typedef struct Chooser {
     bool *pinned;  /* by parameter: may not be mended */
     SizeLoop loops[SIZE_LOOPS];
     unsigned n_loops;
-    int64_t depth;    /* of rings */
-    int64_t modulus;  /* by which slots of shared memory are counted, or 0 */
-    unsigned n_tasks; /* task dimensions met */
+    int64_t depth;   /* of rings */
+    int64_t modulus; /* by which slots of shared memory are counted, or 0 */
     /* of the program whose loops count, when that is not proc: its parameters
      * in proc's terms */
     Module *of;
