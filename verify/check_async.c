@@ -14,6 +14,7 @@
 #include "verify/async/turns.h"
 #include "verify/async/values.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -430,50 +431,75 @@ static bool is_refuted(const AsyncCheck *c)
            c->refined.value_bad;
 }
 
-/* The runs behind the first one. */
-typedef struct Rest {
-    AsyncCheck c;
+/* The runs at the first sizes, which this process takes from the front, and one
+ * beside it from the back. */
+typedef struct Runs {
+    AsyncCheck c; /* of the one beside */
     const SizeSet *sizes;
     unsigned n;
-} Rest;
+    atomic_uint *taken; /* by both; NULL: this one takes all */
+} Runs;
 
-/* Is there nothing to say about them? */
-static bool rest_is_clean(void *user)
+/* Is there another one to take? */
+static bool runs_take(const Runs *runs)
 {
-    Rest *rest = user;
-    AsyncCheck *c = &rest->c;
+    return !runs->taken || atomic_fetch_add(runs->taken, 1) < runs->n;
+}
+
+static void run_one(AsyncCheck *c, const Runs *runs, unsigned i)
+{
+    c->sizes = set_text(c, &runs->sizes[i]);
+    run_at(c, &runs->sizes[i], clusters_of(i));
+}
+
+/* Is there nothing to say about those that are taken here, beside? */
+static bool runs_are_clean(void *user)
+{
+    Runs *runs = user;
+    AsyncCheck *c = &runs->c;
     if (c->turns)
         turns_aside(c->turns);
-    for (unsigned i = 1; i < rest->n && !is_refuted(c); i++) {
-        c->sizes = set_text(c, &rest->sizes[i]);
-        run_at(c, &rest->sizes[i], clusters_of(i));
-    }
+    for (unsigned i = runs->n; i-- > 0 && !is_refuted(c) && runs_take(runs);)
+        run_one(c, runs, i);
     return !is_refuted(c) && !c->ended && !c->refined.open &&
            !c->refined.value_open && !ctx_diags(c->ctx);
 }
 
-/* Runs at each of the sizes until one refutes, the first here and the others
- * beside it; these again here when there is something to say. */
+/* Runs at each of the sizes until one refutes, some beside; these again here
+ * when there is something to say, so that it is said of the first. */
+static void run_each(AsyncCheck *c, Runs *runs)
+{
+    pid_t aside = runs->taken ? aside_start(runs_are_clean, runs) : 0;
+    unsigned i = 0;
+    if (!aside)
+        runs->taken = NULL;
+    for (; i < runs->n && !is_refuted(c) && runs_take(runs); i++)
+        run_one(c, runs, i);
+    if (!aside)
+        return;
+    if (is_refuted(c)) {
+        aside_drop(aside);
+        return;
+    }
+    if (aside_answer(aside))
+        return;
+    for (; i < runs->n && !is_refuted(c); i++)
+        run_one(c, runs, i);
+}
+
+/* Answers the scope. */
 static const char *run_sizes(AsyncCheck *c, const SizeSet *sizes, unsigned n)
 {
     StrBuf scope = { 0 };
-    Rest rest = { *c, sizes, n };
-    pid_t aside = 0;
-    if (n > 1 && !ctx_diags(c->ctx))
-        aside = aside_start(rest_is_clean, &rest);
-    bool skip = false;
-    for (unsigned i = 0; i < n && !is_refuted(c); i++) {
-        c->sizes = set_text(c, &sizes[i]);
-        strbuf_addf(&scope, "%s%s", i ? "; " : "", c->sizes);
-        if (!skip)
-            run_at(c, &sizes[i], clusters_of(i));
-        if (i == 0 && aside && !is_refuted(c)) {
-            skip = aside_answer(aside);
-            aside = 0;
-        }
-    }
-    if (aside)
-        aside_drop(aside);
+    Runs runs = { *c, sizes, n, NULL };
+    atomic_uint *taken =
+        n > 1 && !ctx_diags(c->ctx) ? aside_share(sizeof *taken) : NULL;
+    runs.taken = taken;
+    run_each(c, &runs);
+    if (taken)
+        aside_unshare(taken, sizeof *taken);
+    for (unsigned i = 0; i < n; i++)
+        strbuf_addf(&scope, "%s%s", i ? "; " : "", set_text(c, &sizes[i]));
     const char *text = ctx_intern(c->ctx, strbuf_text(&scope));
     strbuf_free(&scope);
     return text;

@@ -110,7 +110,7 @@ static int64_t operand_base(const MmaOperand *o)
     return at;
 }
 
-/* ---- A -------------------------------------------------------------------- */
+/* ---- A ------------------------------------------------------------------- */
 
 /* The type of the values that A has in registers. */
 static ScalarType a_type(const Effect *e)
