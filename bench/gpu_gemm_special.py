@@ -145,7 +145,7 @@ def check_tuning(torch, binding):
     before, memory = choice(), free_memory(torch)
     found = binding.tune(a, b, c, 32, stream=stream.cuda_stream)
     verdicts["tuning writes C"] = bool((c == 7.0).all())
-    verdicts["tuning keeps memory"] = free_memory(torch) >= memory - (4 << 20)
+    verdicts["tuning keeps memory"] = free_memory(torch) >= memory - (40 << 20)
     tuned = choice()
     print(f"tuning: {found.candidates} plans, {found.us:.1f} us by {tuned}, "
           f"{found.untuned_us:.1f} us by {before}")
