@@ -207,6 +207,24 @@ static bool shift_and_add(Flow *f, const SassInstr *in)
     return true;
 }
 
+/* The high half of 64 bits that are shifted, of which the upper are zero, and a
+ * summand: a shift to the right. */
+static bool shift_back_and_add(Flow *f, const SassInstr *in)
+{
+    PtxArg x[4], sum[2];
+    if (in->n_operands != 5 || !sources(f, in, 1, 4, x) ||
+        x[2].kind != PTX_int || x[2].value || x[3].kind != PTX_int ||
+        x[3].value < 1 || x[3].value > 31)
+        return false;
+    uint32_t shifted = flow_new_reg(f);
+    const PtxArg by[2] = { x[0], sass_constant(32 - x[3].value) };
+    flow_emit(f, "shr.u32", shifted, 2, by);
+    sum[0] = sass_reg(shifted);
+    sum[1] = x[1];
+    flow_emit(f, "add.u32", result(f, in->operands[0]), 2, sum);
+    return true;
+}
+
 /* Of the 64 bits that two operands are, one of which is zero: what is shifted
  * stands third or first. */
 static bool shift(Flow *f, const SassInstr *in)
@@ -390,6 +408,8 @@ static const Named named[] = {
     { "UIADD3", add },
     { "LEA", shift_and_add },
     { "ULEA", shift_and_add },
+    { "LEA.HI", shift_back_and_add },
+    { "ULEA.HI", shift_back_and_add },
     { "SHF.R.U32.HI", shift },
     { "SHF.R.S32.HI", shift },
     { "SHF.L.U32", shift },
