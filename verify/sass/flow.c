@@ -44,6 +44,11 @@ static unsigned results(const SassInstr *in, PtxArg *args, unsigned *n)
 {
     bool compares = strstr(in->op, "SETP") || strstr(in->op, "PLOP3");
     unsigned i = 0;
+    if (in->n_operands && sass_begins(in->op, "VOTEU") &&
+        sass_predicate(in->operands[0])) {
+        args[(*n)++] = sass_reg(sass_predicate(in->operands[0]));
+        return 1; /* of the predicate that follows */
+    }
     for (; i < in->n_operands && sass_is_predicate(in->operands[i]); i++)
         if (sass_predicate(in->operands[i]))
             args[(*n)++] = sass_reg(sass_predicate(in->operands[i]));
