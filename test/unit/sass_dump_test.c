@@ -122,23 +122,32 @@ static const char *host_of(Module *m)
     return "";
 }
 
+/* Of the kernel in the folder and that code; its diagnostics are ctx's. */
+static CheckResult check_code(Ctx *ctx, const char *kernel, const char *code)
+{
+    char *text = read_text(kernel, "eir");
+    uint32_t file = ctx_add_source(ctx, "k.eir", text, strlen(text));
+    Lib *lib = lib_new(ctx);
+    cr_assert(lib_load_dir(lib, EXO_SOURCE_DIR "/lib"));
+    Module *m = eir_parse(ctx, file, lib);
+    cr_assert(m, "%s", kernel);
+    CheckResult r =
+        check_sass(ctx, m, module_symbol(m, host_of(m)), code, strlen(code));
+    module_free(m);
+    free(text);
+    return r;
+}
+
 static void check(const Move *move)
 {
     Ctx *ctx = ctx_new();
-    char *kernel = read_text(move->kernel, "eir");
     char *code = read_text(move->kernel, move->ending);
     StrBuf sass = { 0 };
     if (move->what)
         moved(code, move, &sass);
     else
         strbuf_add(&sass, code);
-    uint32_t file = ctx_add_source(ctx, "k.eir", kernel, strlen(kernel));
-    Lib *lib = lib_new(ctx);
-    cr_assert(lib_load_dir(lib, EXO_SOURCE_DIR "/lib"));
-    Module *m = eir_parse(ctx, file, lib);
-    cr_assert(m, "%s", move->kernel);
-    CheckResult r =
-        check_sass(ctx, m, module_symbol(m, host_of(m)), sass.data, sass.len);
+    CheckResult r = check_code(ctx, move->kernel, strbuf_text(&sass));
     const Diag *d = ctx_diags(ctx);
     const char *name = move->what ? move->what : "nothing";
     if (!move->found)
@@ -155,14 +164,35 @@ static void check(const Move *move)
                   : r.reason ? r.reason
                              : r.scope);
     strbuf_free(&sass);
-    free(kernel);
     free(code);
-    module_free(m);
     ctx_free(ctx);
+}
+
+/* Cut off in the middle of a line, in the first three quarters, where most of
+ * what the roles do stands. */
+static void check_cut(const char *kernel, const char *ending)
+{
+    char *code = read_text(kernel, ending);
+    size_t n = strlen(code) / 4 * 3;
+    for (size_t at = n; at > n / 8; at -= n / 8 - 5) {
+        Ctx *ctx = ctx_new();
+        code[at] = '\0';
+        CheckResult r = check_code(ctx, kernel, code);
+        cr_expect(r.verdict == VERDICT_refuted, "%s, %zu: %s", kernel, at,
+                  r.reason ? r.reason : r.scope);
+        ctx_free(ctx);
+    }
+    free(code);
 }
 
 Test(sass_dump, each_move)
 {
     for (size_t i = 0; i < sizeof moves / sizeof *moves; i++)
         check(&moves[i]);
+}
+
+Test(sass_dump, cut_off)
+{
+    check_cut(tn, "nvdisasm");
+    check_cut(split, "cuobjdump");
 }
