@@ -26,7 +26,9 @@ SPECIAL_SAMPLE = (
     "gemm_bf16_nt_beta_64x64", "gemm_f16_f32_bias_64x64",
     "gemm_tf32_alpha_64x64", "gemm_e4m3_f16_alpha_128x128",
     "gemm_bf16_beta_silu_64x64", "gemm_tf32_beta_bias_relu_128x128",
-    "gemm_e4m3_bias_gelu_64x64", "gemm_bf16_f32_batch_beta_128x128", "gemm_f16_nn_batch_128x128")
+    "gemm_e4m3_bias_gelu_64x64", "gemm_bf16_bias_gelu_64x64_s4",
+    "gemm_f16_beta_128x96_s4", "gemm_bf16_f32_64x64_s4",
+    "gemm_e4m3_bias_64x64_s4", "gemm_bf16_f32_batch_beta_128x128", "gemm_f16_nn_batch_128x128")
 
 # Clusters of CTAs beside each other, and in both directions: type, layout,
 # output, epilogue, batched; CTAs below and beside each other.
@@ -53,7 +55,15 @@ NEEDED = (
     ("gemm_bf16_bias_64x64",
      "Await(bias_full[c, 0], cuda_generic_and_async_proxy, 0)"),
     ("gemm_bf16_bias_64x64", "Await(bias_free[c, 0], cuda_temporal, 0)"),
-    ("gemm_bf16_bias_64x64", "Arrive(cuda_in_order, 1) >> bias_free[c, 1]"))
+    ("gemm_bf16_bias_64x64", "Arrive(cuda_in_order, 1) >> bias_free[c, 1]"),
+    ("gemm_bf16_beta_64x64_s4",
+     "Await(c_full[c, 0], cuda_generic_and_async_proxy, 0)"),
+    ("gemm_bf16_beta_64x64_s4", "Await(c_free[c, 0], cuda_temporal, 0)"),
+    ("gemm_bf16_bias_64x64_s4",
+     "Await(bias_full[c, 0], cuda_generic_and_async_proxy, 0)"),
+    ("gemm_bf16_bias_64x64_s4", "Await(sum_free[c, 0], cuda_in_order, 0)"),
+    ("gemm_bf16_bias_64x64_s4", "Arrive(cuda_in_order, 1) >> sum_free[c, 1]"),
+    ("gemm_bf16_bias_64x64_s4", "Arrive(cuda_in_order, 1) >> c_ready[c, 0]"))
 
 
 def load_make():
