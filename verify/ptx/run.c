@@ -661,6 +661,41 @@ static void find_coordinates(PtxPlan *p, Arena *a)
                 p->coords[p->n_coords++] = (Coord){ i, j };
 }
 
+/* Does the instruction write one of these registers? */
+static bool writes_any(const PtxInstr *in, const bool *of)
+{
+    for (unsigned j = 0; j < in->n_args; j++) {
+        const PtxArg *x = &in->args[j];
+        if (x->operand == 0 && x->kind == PTX_reg && !x->in_address &&
+            of[x->reg])
+            return true;
+    }
+    return false;
+}
+
+/* Most instructions write nothing that decides a guard: these are left out. */
+static void leave_out(PtxPlan *p, Arena *a)
+{
+    const PtxKernel *k = p->k;
+    bool *needed = ARENA_ARRAY(a, bool, k->n_regs + 1);
+    bool more = true;
+    for (uint32_t i = 0; i < k->n_instrs; i++)
+        needed[k->instrs[i].guard] = true;
+    needed[0] = false; /* no guard */
+    while (more) {
+        more = false;
+        for (uint32_t i = k->n_instrs; i-- > 0;) {
+            const PtxInstr *in = &k->instrs[i];
+            for (unsigned j = 0; writes_any(in, needed) && j < in->n_args; j++)
+                if (in->args[j].kind == PTX_reg && !needed[in->args[j].reg])
+                    more = needed[in->args[j].reg] = true;
+        }
+    }
+    for (uint32_t i = 0; i < k->n_instrs; i++)
+        if (!writes_any(&k->instrs[i], needed))
+            p->steps[i].calc = CALC_none;
+}
+
 PtxPlan *ptx_plan(Arena *a, const PtxKernel *k)
 {
     PtxPlan *p = ARENA_NEW(a, PtxPlan);
@@ -688,6 +723,7 @@ PtxPlan *ptx_plan(Arena *a, const PtxKernel *k)
                 p->start[in->args[j].reg].state = VALUE_none;
     }
     find_coordinates(p, a);
+    leave_out(p, a);
     p->stack = ARENA_ARRAY(a, uint32_t, edges);
     return p;
 }
