@@ -11,8 +11,19 @@ enum { BLOCK = 16 };
 
 static Clock clock_new(Order *o, uint32_t cap)
 {
-    uint32_t *rows = ARENA_ARRAY(o->arena, uint32_t, 3 * (size_t)cap);
-    return (Clock){ rows, rows + cap, rows + 2 * (size_t)cap };
+    size_t n = cap, kept = o->writes_global ? 3 : 2;
+    uint32_t *rows = ARENA_ARRAY(o->arena, uint32_t, kept * n);
+    return (Clock){ rows, rows + n, o->writes_global ? rows + 2 * n : NULL };
+}
+
+/* Entries from `from` on. */
+static void clock_clear(Clock *c, uint32_t from, uint32_t cap)
+{
+    size_t n = (cap - from) * sizeof *c->known;
+    memset(c->known + from, 0, n);
+    memset(c->shared + from, 0, n);
+    if (c->global)
+        memset(c->global + from, 0, n);
 }
 
 /* Rows are whole blocks, so that these loops become vector code. Epochs stay
@@ -29,14 +40,16 @@ static void clock_join(Clock *to, const Clock *from, uint32_t n)
 {
     row_join(to->known, from->known, n);
     row_join(to->shared, from->shared, n);
-    row_join(to->global, from->global, n);
+    if (to->global)
+        row_join(to->global, from->global, n);
 }
 
 static void clock_copy(Clock *to, const Clock *from, uint32_t n)
 {
     memcpy(to->known, from->known, n * sizeof *to->known);
     memcpy(to->shared, from->shared, n * sizeof *to->shared);
-    memcpy(to->global, from->global, n * sizeof *to->global);
+    if (to->global)
+        memcpy(to->global, from->global, n * sizeof *to->global);
 }
 
 static void row_meet(uint32_t *restrict to, const uint32_t *restrict from,
@@ -51,14 +64,15 @@ static void clock_meet(Clock *to, const Clock *from, uint32_t n)
 {
     row_meet(to->known, from->known, n);
     row_meet(to->shared, from->shared, n);
-    row_meet(to->global, from->global, n);
+    if (to->global)
+        row_meet(to->global, from->global, n);
 }
 
 /* An engine's completion: no proxy stands between. */
 static void clock_raise(Clock *c, uint32_t agent, uint32_t epoch)
 {
     uint32_t *rows[3] = { c->known, c->shared, c->global };
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 3 && rows[i]; i++)
         rows[i][agent] = rows[i][agent] > epoch ? rows[i][agent] : epoch;
 }
 
@@ -179,9 +193,17 @@ static void make_cluster(Order *o, OrderCluster *c)
 }
 
 typedef struct Count {
+    const Block *params; /* of the kernel: global memory is among them */
     int64_t bars;
-    bool copies, scattered, cp_async;
+    bool copies, scattered, cp_async, writes_global;
 } Count;
+
+/* The ops by which ordinary code writes memory. */
+static bool may_write(const Op *op)
+{
+    return op->code == OP_mem_store || op->code == OP_mem_reduce ||
+           op->code == OP_async_instr || op->code == OP_async_tile_store;
+}
 
 static bool count_op(Op *op, void *user)
 {
@@ -199,21 +221,23 @@ static bool count_op(Op *op, void *user)
         n->scattered |= !op_enclosing(op, OP_async_elect);
     }
     n->cp_async |= op->code == OP_async_instr;
+    for (unsigned i = 0; may_write(op) && i < op->n_operands; i++)
+        n->writes_global |=
+            op->operands[i].kind == OPND_access &&
+            value_root(op->operands[i].u.access->base)->owner == n->params;
     return true;
 }
 
 /* Room for every agent that a cluster can have: lanes, the tensor core of each
  * warp, mbarriers, named barriers, and the engines of lanes, which are one lane
  * a warp where all copies are issued by an elected one. */
-static uint32_t agent_room(const Order *o, const Op *kernel)
+static uint32_t agent_room(const Order *o, const Count *n)
 {
-    Count n = { 0 };
     uint32_t warps = o->n_lanes / ORDER_LANES;
-    op_walk((Op *)kernel, count_op, &n);
     return o->n_lanes + 2 + warps +
-           (ORDER_NAMED + (uint32_t)n.bars) * o->n_ctas +
-           (n.copies ? 2 * (n.scattered ? o->n_lanes : warps) : 0) +
-           (n.cp_async ? o->n_lanes : 0);
+           (ORDER_NAMED + (uint32_t)n->bars) * o->n_ctas +
+           (n->copies ? 2 * (n->scattered ? o->n_lanes : warps) : 0) +
+           (n->cp_async ? o->n_lanes : 0);
 }
 
 static void launch(Order *o, const MachineEvent *e)
@@ -225,7 +249,10 @@ static void launch(Order *o, const MachineEvent *e)
     o->n_warps = (unsigned)op_attr_int(e->op, "blockDim", 32) / ORDER_LANES;
     o->n_lanes = o->n_ctas * o->n_warps * ORDER_LANES;
     o->n_bars = (size_t)op_attr_int(e->op, "smem_bytes", 0) / 8 + 1;
-    o->cap = (agent_room(o, e->op) + BLOCK - 1) / BLOCK * BLOCK;
+    Count n = { .params = e->op->blocks[0] };
+    op_walk((Op *)e->op, count_op, &n);
+    o->writes_global = n.writes_global;
+    o->cap = (agent_room(o, &n) + BLOCK - 1) / BLOCK * BLOCK;
     o->clusters = ARENA_ARRAY(arena, OrderCluster, o->n_clusters);
     for (unsigned i = 0; i < o->n_clusters; i++)
         make_cluster(o, &o->clusters[i]);
@@ -243,7 +270,8 @@ static void add_own(const OrderCluster *k, Clock *c, uint32_t at)
 {
     raise_to(&c->known[at], k->epoch[at / ORDER_LANES]);
     raise_to(&c->shared[at], k->fenced_shared[at]);
-    raise_to(&c->global[at], k->fenced_global[at]);
+    if (c->global)
+        raise_to(&c->global[at], k->fenced_global[at]);
 }
 
 /* From now on each lane of the warp has rows of its own. */
@@ -371,10 +399,7 @@ static Snapshot *snapshot_new(Order *o, const OrderCluster *c)
         s->clock = clock_new(o, c->cap);
     } else {
         o->free_snapshots = s->next;
-        size_t rest = (c->cap - c->n_agents) * sizeof(uint32_t);
-        memset(s->clock.known + c->n_agents, 0, rest);
-        memset(s->clock.shared + c->n_agents, 0, rest);
-        memset(s->clock.global + c->n_agents, 0, rest);
+        clock_clear(&s->clock, c->n_agents, c->cap);
     }
     s->users = 1;
     return s;
@@ -543,7 +568,7 @@ static void fence_proxy(Order *o, const MachineEvent *e)
         add_own(c, k, at);
         if (cp)
             k->shared[cp] = k->known[cp];
-        if (cp && !shared_only)
+        if (cp && !shared_only && k->global)
             k->global[cp] = k->known[cp];
     }
     c->version[order_warp(o, &e->agent)]++;
@@ -584,7 +609,7 @@ static void named_meet(Order *o, const MachineEvent *e)
         if (m->waiting[e->phase & 1]) /* two uses ago: they keep theirs */
             *acc = clock_new(o, c->cap);
         m->waiting[e->phase & 1] = 0;
-        memset(acc->known, 0, 3 * (size_t)c->cap * sizeof *acc->known);
+        clock_clear(acc, 0, c->cap);
         acc->known[m->agent] = (uint32_t)e->phase + 1;
     }
     m->used = true;
@@ -619,7 +644,7 @@ static void cluster_arrive(Order *o, const MachineEvent *e)
     Clock *acc = &c->cluster_acc[e->phase & 1];
     if (e->phase > c->cluster_phase) {
         c->cluster_phase = e->phase;
-        memset(acc->known, 0, 3 * (size_t)c->cap * sizeof *acc->known);
+        clock_clear(acc, 0, c->cap);
     }
     release(o, &e->agent, e->agent.lanes, acc);
 }
@@ -697,11 +722,12 @@ static void cp_arrive(const Order *o, OrderCluster *c, OrderBar *b, uint32_t at,
 {
     Clock *acc = &b->acc;
     uint32_t known = acc->known[at], shared = acc->shared[at];
-    uint32_t global = acc->global[at];
+    uint32_t global = acc->global ? acc->global[at] : 0;
     clock_join(acc, &x->before->clock, c->n_agents);
     acc->known[at] = known;
     acc->shared[at] = shared;
-    acc->global[at] = global;
+    if (acc->global)
+        acc->global[at] = global;
     if (c->cp[at].agent) {
         uint32_t *cp = &acc->known[c->cp[at].agent];
         *cp = *cp > x->seq ? *cp : x->seq;

@@ -8,7 +8,8 @@
  *
  * A Clock has three rows: `known` is plain order; `shared` and `global` are
  * order through a proxy fence of the agent that did the work, which the async
- * proxy needs to see what the generic one wrote. The fence counts when the
+ * proxy needs to see what the generic one wrote (global: not kept where ordinary
+ * code writes no global memory). The fence counts when the
  * writing thread executed it before it released: the stronger of the readings
  * of the memory model, and what hardware documentation asks of code.
  *
@@ -24,7 +25,7 @@ enum { ORDER_LANES = 32, ORDER_NAMED = 16 };
 #define ORDER_NOBODY UINT32_MAX
 
 typedef struct Clock {
-    uint32_t *known, *shared, *global;
+    uint32_t *known, *shared, *global; /* global: or NULL */
 } Clock;
 
 /* Work of one agent: a lane (base + bit of mask, for each bit: any of them may
@@ -134,6 +135,7 @@ typedef struct Order {
     uint32_t n_lanes;                     /* of a cluster */
     uint32_t cap;                         /* agents that there can be */
     size_t n_bars;                        /* places in a CTA */
+    bool writes_global;                   /* by ordinary code */
     OrderCluster *clusters;
     VEC(OrderEffect) effects; /* by number - 1 */
     Snapshot *free_snapshots;

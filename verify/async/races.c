@@ -60,6 +60,7 @@ struct Shadow {
 
 /* ---- what is known ------------------------------------------------------- */
 
+/* NULL: the clock has none, as nobody does such work. */
 static uint32_t *row_of(const Clock *c, const Stamp *s, bool by_async,
                         bool global)
 {
@@ -70,6 +71,8 @@ static uint32_t *row_of(const Clock *c, const Stamp *s, bool by_async,
 static bool row_knows(const uint32_t *row, const Stamp *s, uint32_t except,
                       uint32_t own_epoch)
 {
+    if (!row)
+        return false;
     if (!s->mask)
         return row[s->agent] >= s->epoch;
     for (uint32_t m = s->mask; m; m &= m - 1) {
