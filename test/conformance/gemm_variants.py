@@ -27,7 +27,7 @@ SPECIAL_SAMPLE = (
     "gemm_tf32_alpha_64x64", "gemm_e4m3_f16_alpha_128x128",
     "gemm_bf16_beta_silu_64x64", "gemm_tf32_beta_bias_relu_128x128",
     "gemm_e4m3_bias_gelu_64x64", "gemm_bf16_bias_gelu_64x64_s4",
-    "gemm_f16_beta_128x96_s4", "gemm_bf16_f32_64x64_s4",
+    "gemm_f16_bias_128x64_s4", "gemm_bf16_f32_64x64_s4",
     "gemm_e4m3_bias_64x64_s4", "gemm_bf16_f32_batch_beta_128x128", "gemm_f16_nn_batch_128x128")
 
 # Clusters of CTAs beside each other, and in both directions: type, layout,
