@@ -12,7 +12,8 @@ beta, bias, operands with rows apart, the result's surroundings and, where beta
 is 0, C itself poisoned with NaN. The reference is a float64 product. Of tuning
 it is checked that it leaves C alone and memory free, and is refused under
 capture, that what it chooses is right, and read back from a file. --bench times
-the entries beside what PyTorch offers for the same, by cuBLAS or cuBLASLt. Needs PyTorch and a C compiler; no LLVM, no Z3.
+the entries beside what PyTorch offers for the same, by cuBLAS or cuBLASLt. Needs
+PyTorch and a C compiler; no LLVM, no Z3.
 """
 import argparse
 import importlib.util
