@@ -179,6 +179,7 @@ static const Edit roles_edits[] = {
       "/*00a0*/ VOTEU.ANY UP1, P0 ;\n/*00a1*/ UTMACMDFLUSH", NULL },
     { "a vote before what is elected", "@P0 SYNCS.ARRIVE",
       "VOTEU.ANY UP1, P0 ;\n/*0091*/ @P0 SYNCS.ARRIVE", NULL },
+    { "one role goes on into the other", "/*00c0*/ EXIT", "/*00c0*/ NOP", "?" },
     { "both ways by an operand", "@P0 BRA `(.L_math)", "BRA P0, `(.L_math)",
       NULL },
     { "an arrival of all lanes", "@P0 SYNCS.ARRIVE", "SYNCS.ARRIVE", "?" },

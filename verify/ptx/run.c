@@ -404,6 +404,7 @@ struct PtxPlan {
     uint32_t *stack;
     Coord *coords; /* registers that are defined nowhere */
     size_t n_coords;
+    bool has_other; /* CALC_other */
 };
 
 typedef struct Run {
@@ -609,6 +610,16 @@ static void walk(Run *r, const PtxPlan *p)
     }
 }
 
+/* Rounds until nothing changes. */
+static void walk_all(Run *r, const PtxPlan *p)
+{
+    do {
+        r->changed = false;
+        memset(p->seen, 0, r->k->n_instrs);
+        walk(r, p);
+    } while (r->changed);
+}
+
 /* Registers that say which thread it is. */
 static const char *const coordinates[] = {
     "%tid.x",
@@ -713,6 +724,7 @@ PtxPlan *ptx_plan(Arena *a, const PtxKernel *k)
     for (uint32_t i = 0; i < k->n_instrs; i++) {
         const PtxInstr *in = &k->instrs[i];
         p->steps[i] = classify(in);
+        p->has_other |= p->steps[i].calc == CALC_other;
         edges += in->n_targets;
         for (unsigned j = 0; j < in->n_targets; j++)
             p->is_target[in->targets[j]] = 1;
@@ -742,10 +754,11 @@ bool ptx_run(const PtxPlan *p, const PtxThread *t, uint8_t *can)
     memset(p->local_block, 0, (k->n_regs + 1) * sizeof(uint32_t));
     memset(can, 0, k->n_instrs);
     set_coordinates(&r, p, t);
-    do {
-        r.changed = false;
-        memset(p->seen, 0, k->n_instrs);
-        walk(&r, p);
-    } while (r.changed);
+    walk_all(&r, p);
+    if (p->has_other) { /* what looked known for a time was not */
+        for (uint32_t i = 1; i <= k->n_regs; i++)
+            r.regs[i].unsure = false;
+        walk_all(&r, p);
+    }
     return stays_sure(&r);
 }

@@ -55,6 +55,9 @@ static unsigned results(const SassInstr *in, PtxArg *args, unsigned *n)
     if (i == in->n_operands || compares)
         return i;
     uint32_t first = sass_general(in->operands[i]);
+    if (!first && strcmp(in->operands[i], "RZ") != 0 &&
+        strcmp(in->operands[i], "URZ") != 0 && !sass_begins(in->op, "R2P"))
+        return i;
     uint32_t end = first < REG_UR ? REG_UR - 1 : REG_P - 1;
     for (unsigned k = 0; first && k < width(in->op) && first + k < end; k++)
         args[(*n)++] = sass_reg(first + k);
@@ -67,7 +70,8 @@ static unsigned results(const SassInstr *in, PtxArg *args, unsigned *n)
 }
 
 /* An instruction of which only that is known. Where it takes more than
- * registers and constants, what it gives is open for that. */
+ * registers and constants, or asks for registers, what it gives is open for
+ * that. */
 static void open_results(Flow *f, const SassInstr *in)
 {
     PtxArg args[MAX_RESULTS + SASS_MAX_OPERANDS];
@@ -77,6 +81,8 @@ static void open_results(Flow *f, const SassInstr *in)
     for (unsigned k = 0; k < n; k++)
         args[k].operand = 0;
     PtxInstr *out = flow_emit(f, n ? PTX_OTHER : "st.", 0, 0, NULL);
+    if (n && sass_begins(in->op, "USETMAXREG"))
+        out->op = "ld.";
     out->n_operands = n > 0;
     for (; n && i < in->n_operands; i++) {
         Source s = sass_source(in->operands[i]);
