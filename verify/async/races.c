@@ -1,6 +1,6 @@
 /* Races: every two accesses to one byte, one of them a write, are ordered.
  *
- * Shared memory is watched in chunks of 16 bytes, each split into parts as
+ * Shared memory is watched in chunks of 32 bytes, each split into parts as
  * small as its accesses were, down to a byte; global memory by element, where
  * the kernel writes the tensor at all. A part has a state (shadow.h). An access
  * looks at what its agent knew when it was issued: a write by a thread is seen
@@ -13,14 +13,18 @@
 
 #include <string.h>
 
-enum { CHUNK = 16, STEPS = 8 };
+enum { CHUNK = 32, STEPS = 8 };
 
-/* 16 bytes: `size` of them a part. */
+/* A chunk that is, or was, several parts of `size` bytes. */
+typedef struct Split {
+    unsigned size; /* CHUNK: it is one part again */
+    unsigned room; /* for so many parts */
+    State **parts;
+} Split;
+
 typedef struct Chunk {
-    unsigned size; /* 0: not touched */
-    State *whole;  /* when it is one part */
-    State **parts; /* when it is several */
-    unsigned room; /* for so many */
+    State *whole; /* when it is one part */
+    Split *split; /* or NULL */
 } Chunk;
 
 typedef struct TensorShadow {
@@ -361,41 +365,51 @@ static void begin_access(AsyncRun *r, const MachineEvent *e)
 
 /* ---- shared memory ------------------------------------------------------- */
 
-/* Parts of at most `size` bytes, which divides 16. */
+static unsigned size_of(const Chunk *c)
+{
+    return c->split ? c->split->size : CHUNK;
+}
+
+/* Parts of at most `size` bytes, which divides CHUNK. */
 static void split(AsyncRun *r, Chunk *c, unsigned size)
 {
-    if (!c->size)
-        c->size = CHUNK;
-    if (c->size <= size)
+    unsigned was = size_of(c);
+    if (was <= size)
         return;
+    if (!c->split) {
+        c->split = ARENA_NEW(r->order.arena, Split);
+        c->split->size = CHUNK;
+    }
     StatePool *pool = &r->shadow->pool;
+    Split *s = c->split;
     State *old[CHUNK];
-    unsigned n = CHUNK / size, each = c->size / size;
-    for (unsigned i = 0; i < CHUNK / c->size; i++)
-        old[i] = c->size == CHUNK ? c->whole : c->parts[i];
-    if (c->room < n)
-        c->parts = ARENA_ARRAY(r->order.arena, State *, n);
-    c->room = c->room < n ? n : c->room;
+    unsigned n = CHUNK / size, each = was / size;
+    for (unsigned i = 0; i < CHUNK / was; i++)
+        old[i] = was == CHUNK ? c->whole : s->parts[i];
+    if (s->room < n)
+        s->parts = ARENA_ARRAY(r->order.arena, State *, n);
+    s->room = s->room < n ? n : s->room;
     for (unsigned i = 0; i < n; i++)
-        c->parts[i] = state_keep(old[i / each]);
-    for (unsigned i = 0; i < CHUNK / c->size; i++)
+        s->parts[i] = state_keep(old[i / each]);
+    for (unsigned i = 0; i < CHUNK / was; i++)
         state_drop(pool, old[i]);
     c->whole = NULL;
-    c->size = size;
+    s->size = size;
 }
 
 /* All of a split chunk is touched; after a write it is one part again. */
 static void touch_all(AsyncRun *r, const MachineEvent *e, Chunk *c)
 {
     bool joins = e->kind == MEV_write;
-    for (unsigned i = 0; i < CHUNK / c->size; i++)
-        touch(r, e, &c->parts[i]);
+    Split *s = c->split;
+    for (unsigned i = 0; i < CHUNK / s->size; i++)
+        touch(r, e, &s->parts[i]);
     if (!joins)
         return;
-    c->whole = c->parts[0];
-    for (unsigned i = 1; i < CHUNK / c->size; i++)
-        state_drop(&r->shadow->pool, c->parts[i]);
-    c->size = CHUNK;
+    c->whole = s->parts[0];
+    for (unsigned i = 1; i < CHUNK / s->size; i++)
+        state_drop(&r->shadow->pool, s->parts[i]);
+    s->size = CHUNK;
 }
 
 static unsigned part_size(int64_t at, int64_t n)
@@ -418,13 +432,14 @@ static void shared_span(AsyncRun *r, const MachineEvent *e)
         int64_t n = (stop < end ? stop : end) - at;
         Chunk *c = &chunks[at / CHUNK];
         split(r, c, part_size(at % CHUNK, n));
-        if (c->size == CHUNK)
+        unsigned size = size_of(c);
+        if (size == CHUNK)
             touch(r, e, &c->whole);
         else if (n == CHUNK)
             touch_all(r, e, c);
         else
-            for (int64_t i = 0; i < n; i += c->size)
-                touch(r, e, &c->parts[(at + i) % CHUNK / c->size]);
+            for (int64_t i = 0; i < n; i += size)
+                touch(r, e, &c->split->parts[(at + i) % CHUNK / size]);
         at += n;
     }
 }
