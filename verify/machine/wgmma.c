@@ -123,8 +123,11 @@ static bool resolve_d(Warp *w, const Op *op, Effect *e)
                         "since the last wgmma.fence that they passed "
                         "through");
     e->d_in = d->frag;
-    d->frag->refs++;
-    e->d_out = frag_new(w->machine, d->frag->n);
+    if (kernel_ends(w->machine->k, op, v))
+        w->vals[v->id].frag = NULL;
+    else
+        d->frag->refs++;
+    e->d_out = frag_new(w->machine, e->d_in->n);
     e->d_out->was_d = true;
     e->d_out->refs++;
     warp_set_frag(w, op->results[0], e->d_out);
@@ -211,27 +214,35 @@ Step exec_wgmma(Warp *w, const Op *op, uint32_t mask)
 
 /* ---- the engine ---------------------------------------------------------- */
 
-static bool gather_d(Machine *mc, Effect *e, const TileMap *map, float *d,
-                     size_t stride)
+/* Puts D's old contents, or zeros, into the tile of the new one. */
+static bool gather_d(Machine *mc, Effect *e, const TileMap *map, size_t stride)
 {
-    if (e->scale_d && e->d_in->packed && e->d_in->map == map) {
-        memcpy(d, e->d_in->tile, MMA_WARP_ROWS * stride * sizeof *d);
+    Frag *in = e->d_in;
+    float *d = e->d_out->tile;
+    if (e->scale_d && in->packed && in->map == map && in->refs == 1) {
+        e->d_out->tile = in->tile; /* nobody else will ask for it */
+        in->tile = d;
+        in->packed = false;
+        return true;
+    }
+    if (e->scale_d && in->packed && in->map == map) {
+        memcpy(d, in->tile, MMA_WARP_ROWS * stride * sizeof *d);
         return true;
     }
     memset(d, 0, MMA_WARP_ROWS * stride * sizeof *d);
     if (!e->scale_d)
         return true;
-    frag_settle(e->d_in);
+    frag_settle(in);
     for (int64_t i = 0; i < map->n; i++) {
         int64_t slot = map->slot[i];
         unsigned lane = map->lane[i];
-        if (slot >= e->d_in->n || !(e->d_in->live[slot] >> lane & 1))
+        if (slot >= in->n || !(in->live[slot] >> lane & 1))
             return machine_fail(mc, e->warp, 1u << lane, e->op, "poison",
                                 "adds to register %lld of the accumulator, "
                                 "which was never written",
                                 (long long)slot);
         d[(size_t)(i / map->cols) * stride + (size_t)(i % map->cols)] =
-            (float)e->d_in->x[slot * WARP_LANES + lane];
+            (float)in->x[slot * WARP_LANES + lane];
     }
     return true;
 }
@@ -258,10 +269,10 @@ static bool multiply(Machine *mc, Effect *e)
     if (!e->d_out->tile)
         e->d_out->tile =
             ARENA_ARRAY(mc->arena, float, MMA_WARP_ROWS *MMA_MAX_N);
-    float *d = e->d_out->tile;
     const float *b = map && mma_gather_a(mc, e, a) ? mma_gather_b(mc, e) : NULL;
-    if (!b || !gather_d(mc, e, map, d, stride))
+    if (!b || !gather_d(mc, e, map, stride))
         return false;
+    float *d = e->d_out->tile;
     if (type->elem == TY_f32)
         fma_f32(MMA_WARP_ROWS, (size_t)e->n, (size_t)e->k, a, b, d);
     else
