@@ -150,7 +150,10 @@ char *arena_printf(Arena *a, const char *fmt, ...)
 
 size_t arena_bytes(const Arena *a)
 {
-    return a->bytes;
+    size_t n = a->bytes;
+    for (const Arena *c = a->children; c; c = c->after)
+        n += arena_bytes(c);
+    return n;
 }
 
 void *vec_grow(Arena *a, void *data, size_t *cap, size_t len, size_t elem)

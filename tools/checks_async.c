@@ -63,10 +63,6 @@ static bool given_sizes(Asked *a, const Op *host, SizeSet *out)
            options_sizes(a->in->sizes, take_size, &g) && g.n == out->n;
 }
 
-/* Work, in the interpreter's units, of the sizes that a run is made at: a GEMM
- * of 2048 cubed takes some ten seconds and most of a GiB. */
-static const double MOST_WORK = 2e8;
-
 /* Would a run at the sizes that were given be too much? */
 static bool is_too_much(const Asked *a, const SizeSet *set, AsyncSource source)
 {
@@ -77,7 +73,7 @@ static bool is_too_much(const Asked *a, const SizeSet *set, AsyncSource source)
             if (!strcmp(var_get(source.m->exprs, b->args[i].var)->name,
                         var_get(a->lowered->exprs, set->vars[k])->name))
                 args[i].value = set->values[k];
-    return interp_estimate(source.m, source.proc, args) > MOST_WORK;
+    return interp_estimate(source.m, source.proc, args) > CHECK_ASYNC_MOST_WORK;
 }
 
 /* ---- parts --------------------------------------------------------------- */

@@ -27,7 +27,8 @@ typedef struct AsyncCheck {
     RefineResult refined;      /* what the runs found together */
     const char *machine_class; /* of the fault that ended a run */
     bool protocol_bad, races_bad, ended;
-    bool no_room; /* for the arguments */
+    bool no_room;  /* for the arguments */
+    bool too_much; /* work */
     const char *sizes;
     Turns *turns;       /* NULL: the sizes were given */
     const char *unseen; /* what no run has shown, or NULL */
@@ -100,9 +101,14 @@ static bool value_in_lane(void *user, const Affine *e, unsigned lane,
     return machine_eval(user, e, lane, out);
 }
 
+/* That the clocks of a run may take. */
+#define MOST_BYTES ((size_t)2 << 30)
+
 static void observe(MachineObserver *self, const MachineEvent *e)
 {
     AsyncRun *r = (AsyncRun *)self;
+    if (arena_bytes(r->order.arena) > MOST_BYTES)
+        *r->too_much = true;
     if (e->kind == MEV_come) {
         turns_see(r->turns, e->op, e->agent.lanes, value_in_lane, (void *)e);
         return;
@@ -315,7 +321,7 @@ static void note_end(AsyncCheck *c, bool ok)
     const AsyncRun *r = &c->run;
     c->protocol_bad |= r->protocol_bad;
     c->races_bad |= r->races_bad;
-    if (ok || c->no_room)
+    if (ok || c->no_room || c->too_much)
         return;
     const char *class = c->machine_class;
     const Diag *last = NULL;
@@ -341,10 +347,15 @@ static void note_refined(AsyncCheck *c, RefineResult one)
         c->refined.value_open = one.value_open;
 }
 
+/* Ops that a run may take: some ten seconds. */
+#define MOST_OPS UINT64_C(50000000)
+
 static void run_at(AsyncCheck *c, const SizeSet *sizes, int64_t clusters)
 {
     AsyncRun *r = &c->run;
-    *r = (AsyncRun){ .ctx = c->ctx, .m = c->m, .turns = c->turns };
+    *r = (AsyncRun){
+        .ctx = c->ctx, .m = c->m, .turns = c->turns, .too_much = &c->too_much
+    };
     r->order.arena = arena_new();
     r->base.event = observe;
     r->base.wants = 1u << MEV_read | 1u << MEV_write | 1u << MEV_issue |
@@ -367,6 +378,8 @@ static void run_at(AsyncCheck *c, const SizeSet *sizes, int64_t clusters)
     MachineObserver *observers[1] = { &r->base };
     MachineOptions o = { .clusters = clusters,
                          .canonical = true,
+                         .most_ops = MOST_OPS,
+                         .spent = &c->too_much,
                          .classify = classify,
                          .classify_user = c,
                          .n_observers = 1,
@@ -376,9 +389,15 @@ static void run_at(AsyncCheck *c, const SizeSet *sizes, int64_t clusters)
     bool ok = make_args(c, sizes, args);
     if (!ok)
         c->no_room = c->ended = true;
+    if (ok && c->source.proc &&
+        interp_estimate(c->source.m, c->source.proc, args) >
+            CHECK_ASYNC_MOST_WORK)
+        c->too_much = true;
+    ok = ok && !c->too_much;
     if (ok && r->refine)
         refine_program(r->refine, args, n);
     ok = ok && machine_run(c->m, c->host, args, n, &o);
+    c->ended |= c->too_much;
     note_end(c, ok);
     if (r->refine) {
         if (ok)
@@ -563,9 +582,11 @@ static void run_all(AsyncCheck *c, const SizeSet *sizes, unsigned n,
         compared(c, text, n, refined->value_bad, refined->value_open);
     *protocol = (CheckResult){ .verdict = VERDICT_proved, .scope = text };
     *races = *protocol;
-    const char *open = c->no_room
-                           ? "there is no room for tensors of these sizes"
-                           : "the run ended early, see the other parts";
+    const char *open =
+        c->no_room    ? "there is no room for tensors of these sizes"
+        : c->too_much ? "a run takes too many steps or too much memory: "
+                        "give small sizes"
+                      : "the run ended early, see the other parts";
     if (c->protocol_bad)
         *protocol =
             (CheckResult){ .verdict = VERDICT_refuted, .witness = c->sizes };

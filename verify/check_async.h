@@ -21,6 +21,10 @@
 
 #define CHECK_ASYNC_VERSION 3
 
+/* Work of the program, as interp_estimate counts it, at the sizes of a run: a
+ * GEMM of 2048 cubed takes some ten seconds and most of a GiB. */
+#define CHECK_ASYNC_MOST_WORK 2e8
+
 enum {
     ASYNC_protocol,
     ASYNC_races,

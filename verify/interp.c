@@ -556,8 +556,9 @@ bool interp_block(Interp *in, Scope *env, const Block *b)
     for (const Op *op = b->first; op; op = op->next) {
         if (!run_op(in, env, op))
             return false;
-        if (is_watched(in, env, op))
-            in->options.watch(in->options.watch_user, in, env, op);
+        if (is_watched(in, env, op) &&
+            !in->options.watch(in->options.watch_user, in, env, op))
+            return false;
     }
     return true;
 }

@@ -32,7 +32,8 @@ typedef struct Scope Scope;
 typedef bool InterpHook(void *user, Interp *in, Scope *scope, const Op *op);
 
 /* Looks at an op of the procedure after it ran, where it stands. */
-typedef void InterpWatch(void *user, Interp *in, Scope *scope, const Op *op);
+/* False stops the run, which fails without a report. */
+typedef bool InterpWatch(void *user, Interp *in, Scope *scope, const Op *op);
 
 typedef struct InterpOptions {
     bool plain;       /* no native nests: for testing them */

@@ -236,10 +236,11 @@ static bool fits_alone(const Chooser *c, unsigned i, int64_t v)
 static void find_steps(Chooser *c)
 {
     for (unsigned i = 0; i < c->set.n; i++) {
-        c->step[i] = 1;
-        for (int64_t s = MAX_STEP; s >= 1; s--)
-            if (fits_alone(c, i, s) && fits_alone(c, i, 2 * s))
-                c->step[i] = s;
+        int64_t s = 1;
+        while (s <= MAX_STEP &&
+               !(fits_alone(c, i, s) && fits_alone(c, i, 2 * s)))
+            s++;
+        c->step[i] = s <= MAX_STEP ? s : 1;
     }
 }
 

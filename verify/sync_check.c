@@ -10,6 +10,9 @@
 /* Statements that may be run: at given sizes, and over all derived ones. */
 #define MOST_EVENTS UINT64_C(4000000000)
 #define MOST_DERIVED UINT64_C(12000000)
+/* Work of theirs (SyncRun): a minute, and some seconds. */
+#define MOST_WORK UINT64_C(16000000000)
+#define MOST_DERIVED_WORK UINT64_C(1000000000)
 
 typedef struct Check {
     Ctx *ctx;
@@ -19,6 +22,7 @@ typedef struct Check {
     bool *known;
     const SyncAsk *ask;
     uint64_t n_events, most_events, n_syncs;
+    uint64_t work, most_work;
     const char *sizes;
     const char *unknown, *witness;
     bool refuted;
@@ -62,11 +66,13 @@ static bool check_device(Check *c, const SyncDevice *d)
     SyncRun *run = sync_run_new(c->arena, c->p, d, vars, known);
     SyncOutcome out;
     run->max_events = c->most_events - c->n_events;
+    run->most_work = c->most_work - c->work;
     run->every_step = c->ask->every_step;
     run->most_bytes = (c->ask->most_mib ? c->ask->most_mib : SYNC_MOST_MIB)
                       << 20;
     sync_tasks_check(c->arena, run, &out);
     c->n_events += out.n_events;
+    c->work += run->work < run->most_work ? run->work : run->most_work;
     c->n_syncs += out.n_syncs;
     c->n_tasks += out.n_tasks;
     c->n_classes += out.n_classes;
@@ -201,6 +207,7 @@ static const char *check_given(Check *c, Arena *arena)
     int64_t *values = ARENA_ARRAY(arena, int64_t, set.n + 1);
     set.values = values;
     c->most_events = MOST_EVENTS;
+    c->most_work = MOST_WORK;
     for (unsigned i = 0; i < set.n && !c->unknown; i++)
         c->unknown = given_value(c, set.vars[i], &values[i]);
     const Op *broken = c->unknown ? NULL : sizes_broken(c->p->proc, &set);
@@ -239,11 +246,12 @@ static const char *check_derived(Check *c, Arena *arena)
     size_t n = 0;
     sizes_derive(arena, c->p->m, c->p->proc, &sets);
     c->most_events = MOST_DERIVED;
+    c->most_work = MOST_DERIVED_WORK;
     for (; n < sets.len && check_set(c, &sets.data[n]); n++)
         strbuf_addf(&which, "%s%s", n ? "; " : "",
                     *c->sizes ? c->sizes : "all sizes");
     if (n && n >= sets.needed && n < sets.len && !c->refuted &&
-        c->n_events >= c->most_events)
+        (c->n_events >= c->most_events || c->work >= c->most_work))
         c->unknown = NULL;
     if (!c->unknown)
         c->unknown = sets.beyond;

@@ -8,6 +8,8 @@
  * depends on a loop's first iteration it is a condition. */
 #include "passes/lower/lower.h"
 
+#include "ir/eir.h"
+
 #include <string.h>
 
 static const Cond *truth(Lower *L, bool b)
@@ -37,11 +39,11 @@ static int64_t shard_count(Lower *L, const ParAlloc *a, unsigned from,
     int64_t n = 1, extent;
     for (unsigned i = from; i < to; i++) {
         if (!affine_is_const(a->shard[i], &extent) || extent <= 0 ||
-            n > 4096 / extent) {
+            n > EIR_MAX_FRAG / extent) {
             lower_error(L, a->op->loc, "registers",
                         "register tensor '%s' requires constant shape of at "
-                        "most 4096 elements",
-                        a->value->name);
+                        "most %d elements a thread",
+                        a->value->name, EIR_MAX_FRAG);
             return 0;
         }
         n *= extent;
@@ -49,32 +51,40 @@ static int64_t shard_count(Lower *L, const ParAlloc *a, unsigned from,
     return n;
 }
 
+/* What instructions take of a plain tensor in registers. */
 typedef struct InnerDims {
-    Lower *L;
-    const ParAlloc *alloc;
-    bool by_instr; /* some instruction takes a part of it */
     unsigned most; /* trailing intervals in such an argument */
 } InnerDims;
 
+static void note_taken(Lower *L, const Access *at)
+{
+    const ParAlloc *a = par_alloc(L->pi, at->base);
+    unsigned n = 0;
+    if (!a || !a->mem)
+        return;
+    while (n < a->n_shard && at->dims[at->rank - 1 - n].kind == DIM_interval)
+        n++;
+    InnerDims *d = ptr_map_get(&L->inner_dims, at->base);
+    if (!d) {
+        d = ARENA_NEW(L->scratch, InnerDims);
+        ptr_map_put(L->scratch, &L->inner_dims, at->base, d);
+    }
+    d->most = n > d->most ? n : d->most;
+}
+
 static bool note_inner(Op *op, void *user)
 {
-    InnerDims *d = user;
-    if (op->code != OP_par_instr)
-        return true;
-    for (unsigned i = 0; i < op->n_operands; i++) {
-        if (op->operands[i].kind != OPND_access)
-            continue;
-        const Access *at = access_compose(d->L->m, op->operands[i].u.access);
-        if (at->base != d->alloc->value)
-            continue;
-        unsigned n = 0;
-        while (n < d->alloc->n_shard &&
-               at->dims[at->rank - 1 - n].kind == DIM_interval)
-            n++;
-        d->by_instr = true;
-        d->most = n > d->most ? n : d->most;
-    }
+    Lower *L = user;
+    for (unsigned i = 0; op->code == OP_par_instr && i < op->n_operands; i++)
+        if (op->operands[i].kind == OPND_access)
+            note_taken(L, access_compose(L->m, op->operands[i].u.access));
     return true;
+}
+
+void frag_prepare(Lower *L)
+{
+    L->inner_dims = (PtrMap){ 0 };
+    op_walk(L->dev->op, note_inner, L);
 }
 
 /* How many trailing dimensions one fragment holds: the tile of a register tile,
@@ -83,32 +93,33 @@ static unsigned inner_dims(Lower *L, const ParAlloc *a)
 {
     if (a->mem->map_slot)
         return a->mem->packed;
-    InnerDims d = { .L = L, .alloc = a };
-    op_walk(L->dev->op, note_inner, &d);
-    return d.by_instr ? d.most : a->n_shard;
+    const InnerDims *d = ptr_map_get(&L->inner_dims, a->value);
+    return d ? d->most : a->n_shard;
 }
 
-static Frag *frag_find(Lower *L, const Value *source, int64_t tile)
+/* The fragments that there are of an allocation. */
+static FragPtrVec *frags_of(Lower *L, const Value *source)
 {
-    for (size_t i = 0; i < L->frags.len; i++) {
-        Frag *f = L->frags.data[i];
-        if (f->source == source && f->tile == tile)
-            return f;
-    }
-    return NULL;
+    FragPtrVec *list = ptr_map_get(&L->frag_lists, source);
+    if (list)
+        return list;
+    list = ARENA_NEW(L->scratch, FragPtrVec);
+    ptr_map_put(L->scratch, &L->frag_lists, source, list);
+    return list;
 }
 
 static Frag *frag_make(Lower *L, const ParAlloc *a, int64_t tile)
 {
-    Frag *f = frag_find(L, a->value, tile);
-    if (f)
-        return f;
+    FragPtrVec *list = frags_of(L, a->value);
+    for (size_t i = 0; i < list->len; i++)
+        if (list->data[i]->tile == tile)
+            return list->data[i];
     const Mem *mem = a->mem;
     unsigned inner = inner_dims(L, a);
     int64_t n = mem->map_slot
                     ? mem->n_slots
                     : shard_count(L, a, a->n_shard - inner, a->n_shard);
-    f = ARENA_NEW(L->scratch, Frag);
+    Frag *f = ARENA_NEW(L->scratch, Frag);
     f->source = a->value;
     f->tile = tile;
     f->type = type_frag(L->ctx, a->value->type->elem, n ? n : 1,
@@ -116,6 +127,7 @@ static Frag *frag_make(Lower *L, const ParAlloc *a, int64_t tile)
     f->live = truth(L, true);
     f->never_written = true;
     VEC_PUSH(L->scratch, &L->frags, f);
+    VEC_PUSH(L->scratch, list, f);
     return f;
 }
 

@@ -209,11 +209,6 @@ void role_walk_accesses(Lower *L, Block *b, AccessFn fn, void *user)
     }
 }
 
-typedef struct Touch {
-    int64_t lo, hi;
-    bool found;
-} Touch;
-
 /* TMA copies touch memory through one lane and the copy engine only. */
 bool lower_by_elected_lane(Lower *L, const Op *op)
 {
@@ -225,19 +220,23 @@ bool lower_by_elected_lane(Lower *L, const Op *op)
 
 static void touch_access(Lower *L, Op *op, const OpAccess *a, void *user)
 {
-    Touch *t = user;
+    TouchingWarps *t = user;
     if ((a->flags & ACC_SYNC) || lower_by_elected_lane(L, op))
         return;
     const ThreadSet *set = par_threads(L->pi, op);
     if (!set || (set->cover_lo < t->hi && t->lo < set->cover_hi))
-        t->found = true;
+        t->touch = true;
 }
 
 bool warps_touch_memory(Lower *L, int64_t lo, int64_t hi)
 {
-    Touch t = { lo, hi, false };
+    for (size_t i = 0; i < L->touching.len; i++)
+        if (L->touching.data[i].lo == lo && L->touching.data[i].hi == hi)
+            return L->touching.data[i].touch;
+    TouchingWarps t = { lo, hi, false };
     role_walk_accesses(L, L->dev->body, touch_access, &t);
-    return t.found;
+    VEC_PUSH(L->scratch, &L->touching, t);
+    return t.touch;
 }
 
 /* ---- the kernel ---------------------------------------------------------- */
@@ -426,6 +425,8 @@ static void lower_role(Lower *L, const ParRole *role)
     L->role = role;
     L->map = clone_map_copy(L->base_map);
     L->frags.len = 0;
+    L->frag_lists = (PtrMap){ 0 };
+    L->touching.len = 0;
     L->cursors.len = 0;
     L->iters.len = 0;
     L->commits = 0;
@@ -508,6 +509,7 @@ static bool lower_device(Lower *L, Op *proc, Op *device, unsigned k)
     kernel_params(L);
     check_abi(L);
     ring_collect(L);
+    frag_prepare(L);
     if (L->failed || !sync_prepare(L) || !smem_layout(L))
         return false;
     op_set_int(L->m, L->kernel, "smem_bytes", L->smem.bytes);

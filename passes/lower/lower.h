@@ -13,6 +13,7 @@
 #define EXO_PASSES_LOWER_LOWER_H
 
 #include "passes/analysis/par_info.h"
+#include "passes/analysis/ptr_map.h"
 
 struct Prover;
 
@@ -111,6 +112,12 @@ typedef struct NamedBarrier {
     int64_t id; /* the first of (cover_hi - cover_lo) / n_warps ids */
 } NamedBarrier;
 
+/* Whether warps of the role touch memory lane by lane. */
+typedef struct TouchingWarps {
+    int64_t lo, hi;
+    bool touch;
+} TouchingWarps;
+
 /* ---- the lowering's state ------------------------------------------------ */
 
 typedef struct Lower {
@@ -132,6 +139,8 @@ typedef struct Lower {
     SmemLayout smem;
     VEC(RingGroup) groups;
     VEC(NamedBarrier) named;
+    PtrMap barrier_uses;  /* sync.c: by barrier */
+    PtrMap inner_dims;    /* frag.c: by allocation in registers */
     bool global_writes;   /* ordinary code writes global memory */
     bool cluster_release; /* barriers between CTAs release to the cluster */
     bool ctas_signal;     /* an mbarrier is signalled by other CTAs */
@@ -141,6 +150,8 @@ typedef struct Lower {
     CloneMap *map;
     Block *out; /* where ops are appended */
     FragPtrVec frags;
+    PtrMap frag_lists; /* by allocation: its FragPtrVec, of those in frags */
+    VEC(TouchingWarps) touching; /* answers of warps_touch_memory */
     VEC(RingCursor) cursors;
     VEC(const Affine *) iters; /* enclosing iterators, kernel's variables */
     Op *stmt;                  /* being lowered: origin of what is emitted */
@@ -213,6 +224,9 @@ void ring_loop_groups(Lower *L, Op *loop, bool *moves);
 Value *ring_advance(Lower *L, Value *ring, const Affine *by);
 Value *ring_at(Lower *L, unsigned group, const Affine *at);
 
+/* What instructions take of each tensor in registers; call once for a device
+ * function, before registers are asked for. */
+void frag_prepare(Lower *L);
 /* What an access takes of a fragment: n slots from `slot` on. */
 typedef struct FragPart {
     Frag *frag;

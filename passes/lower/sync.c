@@ -32,12 +32,10 @@ static bool sees_async_proxy(const char *second)
 /* ---- preparation --------------------------------------------------------- */
 
 typedef struct BarrierUse {
-    const Value *barrier;
-    bool by_warp; /* every Arrive is by whole warps */
-    bool seen;
+    bool by_warp;        /* every Arrive is by whole warps */
     bool to_async_proxy; /* an Await hands over to the async proxy */
     int64_t by_warp_count, by_thread_count;
-    const Op *arrive;
+    const Op *arrive; /* NULL: there is none */
 } BarrierUse;
 
 static bool is_cp_async(const char *first)
@@ -45,50 +43,45 @@ static bool is_cp_async(const char *first)
     return within(first, "Sm80_cp_async") && !within(first, "cuda_in_order");
 }
 
-static void note_arrive(Lower *L, Op *op, BarrierUse *use)
+static BarrierUse *use_of(Lower *L, const Value *barrier)
 {
-    const ParSync *s = par_sync(L->pi, op);
+    BarrierUse *use = ptr_map_get(&L->barrier_uses, barrier);
+    if (use)
+        return use;
+    use = ARENA_NEW(L->scratch, BarrierUse);
+    ptr_map_put(L->scratch, &L->barrier_uses, barrier, use);
+    return use;
+}
+
+static void note_arrive(Lower *L, Op *op, const ParSync *s)
+{
+    BarrierUse *use = use_of(L, s->barrier);
     const ThreadSet *t = par_threads(L->pi, op);
-    if (!s || !t || s->barrier != use->barrier)
+    if (!t)
         return;
     bool by_warp =
         t->warp_aligned && !is_cp_async(op_attr_str(op, "first", ""));
-    use->by_warp = use->seen ? use->by_warp && by_warp : by_warp;
-    use->seen = true;
+    use->by_warp = use->arrive ? use->by_warp && by_warp : by_warp;
     use->by_warp_count = s->threads / 32 * s->source_ctas;
     use->by_thread_count = s->threads * s->source_ctas;
     use->arrive = op;
 }
 
-typedef struct UseWalk {
-    Lower *L;
-    BarrierUse use;
-} UseWalk;
-
 static bool note_use(Op *op, void *user)
 {
-    UseWalk *w = user;
-    if (op->code == OP_par_arrive)
-        note_arrive(w->L, op, &w->use);
-    if (op->code == OP_par_await) {
-        const ParSync *s = par_sync(w->L->pi, op);
-        if (s && s->barrier == w->use.barrier &&
-            sees_async_proxy(op_attr_str(op, "second", "")))
-            w->use.to_async_proxy = true;
-    }
+    Lower *L = user;
+    const ParSync *s = par_sync(L->pi, op);
+    if (s && s->barrier && op->code == OP_par_arrive)
+        note_arrive(L, op, s);
+    if (s && s->barrier && op->code == OP_par_await &&
+        sees_async_proxy(op_attr_str(op, "second", "")))
+        use_of(L, s->barrier)->to_async_proxy = true;
     return true;
-}
-
-static BarrierUse barrier_use(Lower *L, const Value *barrier)
-{
-    UseWalk w = { L, { .barrier = barrier } };
-    op_walk(L->dev->op, note_use, &w);
-    return w.use;
 }
 
 int64_t mbarrier_count(Lower *L, const Value *barrier)
 {
-    BarrierUse use = barrier_use(L, barrier);
+    BarrierUse use = *use_of(L, barrier);
     int64_t n = use.by_warp ? use.by_warp_count : use.by_thread_count;
     if (n < 1)
         lower_error(L, barrier->def->loc, "barrier",
@@ -114,9 +107,11 @@ static void note_traffic(Lower *L, Op *op, const OpAccess *a, void *user)
     if ((a->flags & ACC_SYNC) || !mem || mem->family != MEMF_global ||
         root->type->kind == TK_map || lower_by_elected_lane(L, op))
         return;
-    for (size_t i = 0; i < t->written.len && t->second_pass; i++)
-        t->shared |= t->written.data[i] == root;
-    if (!t->second_pass && (a->flags & ACC_WRITE))
+    bool written = false;
+    for (size_t i = 0; i < t->written.len && !written; i++)
+        written = t->written.data[i] == root;
+    t->shared |= t->second_pass && written;
+    if (!t->second_pass && !written && (a->flags & ACC_WRITE))
         VEC_PUSH(L->scratch, &t->written, root);
 }
 
@@ -235,6 +230,8 @@ static bool assign_named(Op *op, void *user)
 bool sync_prepare(Lower *L)
 {
     op_walk(L->dev->op, assign_named, L);
+    L->barrier_uses = (PtrMap){ 0 };
+    op_walk(L->dev->op, note_use, L);
     find_traffic(L);
     return !L->failed;
 }
@@ -388,7 +385,7 @@ static void arrive_mbarrier(Lower *L, Op *op, const ParSync *s,
             opnd_access(a);
         return;
     }
-    BarrierUse use = barrier_use(L, s->barrier);
+    BarrierUse use = *use_of(L, s->barrier);
     if (use.to_async_proxy && !within(first, "cuda_temporal"))
         emit_fence_proxy(L);
     Block *outer = L->out;
@@ -454,7 +451,7 @@ static void await_mbarrier(Lower *L, Op *op, const ParSync *s,
         L->out = lower_elect(L);
     Op *wait = lower_emit(L, OP_async_mbarrier_wait, 1, 0, 0);
     wait->operands[0] = opnd_access(a);
-    BarrierUse use = barrier_use(L, s->barrier);
+    BarrierUse use = *use_of(L, s->barrier);
     const ParSync *from = use.arrive ? par_sync(L->pi, use.arrive) : NULL;
     if (from)
         set_scope(L, wait, from);

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { MAX_INSTANCES = 4000000 };
+enum { MAX_INSTANCES = 4000000, MAX_WATCHED = 5 * MAX_INSTANCES };
 
 /* ---- tables -------------------------------------------------------------- */
 
@@ -322,15 +322,17 @@ static bool value_in_scope(void *user, const Affine *e, unsigned lane,
     return affine_eval(e, &env, out);
 }
 
-static void watch(void *user, Interp *in, Scope *at, const Op *op)
+static bool watch(void *user, Interp *in, Scope *at, const Op *op)
 {
     Program *p = user;
+    p->n_watched++;
     if (p->turns)
         turns_see(p->turns, op, 1, value_in_scope, at);
     if (op->code == OP_par_device)
         p->launch++;
     else if (p->stmts[op->sid].op && !p->open)
         add_instance(p, in, at, &p->stmts[op->sid]);
+    return p->n_watched <= MAX_WATCHED;
 }
 
 void program_run(Program *p, const ProcArg *args, unsigned n)
@@ -352,7 +354,9 @@ void program_run(Program *p, const ProcArg *args, unsigned n)
         const Diag *why = ctx_diags_since(p->ctx, mark);
         p->wrong = why && !strcmp(why->code, "poison");
         p->open = p->value_open =
-            "the program itself does not run at these sizes";
+            p->n_watched > MAX_WATCHED
+                ? "the program takes too many steps: give small sizes"
+                : "the program itself does not run at these sizes";
     }
     interp_free(in);
     if (!p->wrong)

@@ -74,7 +74,8 @@ typedef struct Program {
                       within roundings */
     VEC(Instance) instances;
     KeyTable known;
-    uint64_t launch;  /* device functions that ran */
+    uint64_t launch; /* device functions that ran */
+    uint64_t n_watched;
     Tensor **results; /* the arguments after the run */
     unsigned n_args;
     struct Turns *turns;    /* that the run sees, or NULL */

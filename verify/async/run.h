@@ -35,6 +35,7 @@ typedef struct AsyncRun {
     Ctx *ctx;
     Module *m;
     const char *sizes; /* for witnesses */
+    bool *too_much;    /* set: the run is to stop */
     /* Global tensors that the kernel only reads. */
     const Tensor **quiet;
     unsigned n_quiet;

@@ -553,13 +553,16 @@ static bool within_unseen(Turns *t, const TextTurn *x)
     return false;
 }
 
+/* Questions of the prover; behind them every turn may have another side. */
+enum { MOST_ASKED = 64 };
+
 TextTurn *turns_next(Turns *t, Prover *prover)
 {
     for (size_t i = 0; i < t->all.len; i++) {
         TextTurn *x = t->all.data[i];
         if (x->hopeless || turn_seen(t, x) || within_unseen(t, x))
             continue;
-        if (may_turn(t, x, prover))
+        if (t->n_asked++ >= MOST_ASKED || may_turn(t, x, prover))
             return x;
         note(&t->seen[0][x->at], INT64_MIN);
         note(&t->seen[0][x->at], INT64_MAX);

@@ -23,6 +23,7 @@ struct Turns {
     VEC(TextTurn *) all;
     VEC(TurnPlace) places;
     struct KeyTable *by_op;
+    unsigned n_asked;
     unsigned side;   /* which process this is */
     Seen *seen[2];   /* by turn: what each process saw; shared */
     size_t n_shared; /* bytes */

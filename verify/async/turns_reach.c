@@ -28,7 +28,8 @@ typedef struct Reach {
     const TextTurn *turn;
     const Op *launch; /* of the kernel, or NULL */
     const SizeSet *set;
-    Range *vars; /* by VarId of the turn's module */
+    Range *vars;   /* by VarId of the turn's module */
+    uint64_t left; /* work that may still be done */
 } Reach;
 
 /* ---- intervals ----------------------------------------------------------- */
@@ -206,8 +207,15 @@ static bool shows(const Reach *r)
            int_floordiv(e.hi, x->divisor) != v;
 }
 
+/* Work of a search, in pairs of sizes that are looked at. */
+#define MOST_REACH (UINT64_C(1) << 22)
+
 static bool try_sizes(Reach *r, const SizeSet *set)
 {
+    uint64_t work = (uint64_t)(set->n + 1) * (set->n + 1);
+    if (r->left < work)
+        return false;
+    r->left -= work;
     r->set = set;
     memset(r->vars, 0, (var_count(r->turn->m->exprs) + 1) * sizeof *r->vars);
     set_parameters(r);
@@ -345,6 +353,7 @@ bool turns_reach(const Turns *t, const TextTurn *turn, Arena *arena,
     Reach r = { .t = t,
                 .turn = turn,
                 .launch = turns_launch(t, turn->op),
+                .left = MOST_REACH,
                 .vars =
                     ARENA_ARRAY(arena, Range, var_count(turn->m->exprs) + 1) };
     double best = 1.0;

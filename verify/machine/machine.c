@@ -190,13 +190,28 @@ static void free_machine(Machine *mc)
     arena_free(mc->arena);
 }
 
+bool machine_spend(Machine *mc, uint64_t ops)
+{
+    bool *spent = mc->options->spent;
+    bool ok = *mc->ops_left >= ops && !(spent && *spent);
+    *mc->ops_left -= ok ? ops : 0;
+    if (!ok && spent)
+        *spent = true;
+    mc->failed = mc->failed || !ok;
+    return ok;
+}
+
+enum { LAUNCH_OPS = 1000 };
+
 static bool launch(Module *m, const Op *kernel, const HostArg *args, unsigned n,
-                   const MachineOptions *options, uint64_t salt)
+                   const MachineOptions *options, uint64_t salt,
+                   uint64_t *ops_left)
 {
     Machine mc = { .m = m,
                    .ctx = m->ctx,
                    .arena = arena_new(),
                    .options = options,
+                   .ops_left = ops_left,
                    .rng = options->seed * 0x2545f491 + salt,
                    .n_clusters =
                        options->clusters > 0 ? (unsigned)options->clusters : 1,
@@ -212,7 +227,8 @@ static bool launch(Module *m, const Op *kernel, const HostArg *args, unsigned n,
     mc.laziness = lazy[machine_random(&mc) % 4];
     mc.quantum = turns[machine_random(&mc) % 4];
     mc.by_priority = machine_random(&mc) % 4 != 0;
-    mc.k = kernel_prepare(m, mc.arena, kernel, args, n);
+    if (machine_spend(&mc, LAUNCH_OPS))
+        mc.k = kernel_prepare(m, mc.arena, kernel, args, n);
     bool ok = mc.k != NULL && check_room(&mc);
     if (ok) {
         MachineEvent e = { .kind = MEV_launch,
@@ -232,7 +248,7 @@ static bool launch(Module *m, const Op *kernel, const HostArg *args, unsigned n,
 typedef struct Host {
     Module *m;
     const MachineOptions *options;
-    uint64_t launches;
+    uint64_t launches, ops_left;
 } Host;
 
 /* Element by element; those outside of a map are left out. */
@@ -275,13 +291,16 @@ static bool host_launch(void *user, const Op *op, const Op *kernel,
 {
     Host *h = user;
     (void)op;
-    return launch(h->m, kernel, args, n, h->options, ++h->launches);
+    return launch(h->m, kernel, args, n, h->options, ++h->launches,
+                  &h->ops_left);
 }
 
 bool machine_run(Module *m, const Op *host, const ProcArg *args, unsigned n,
                  const MachineOptions *options)
 {
-    Host h = { .m = m, .options = options };
+    Host h = { .m = m,
+               .options = options,
+               .ops_left = options->most_ops ? options->most_ops : UINT64_MAX };
     HostActions actions = { .user = &h,
                             .copy = host_copy,
                             .launch = host_launch };

@@ -102,6 +102,11 @@ typedef struct MachineOptions {
     int64_t clusters; /* how many run at once; 0: 1 */
     bool canonical;   /* engines as late as allowed, warps in turn */
     uint64_t seed;    /* otherwise: of the random schedule */
+    /* Ops that warps may execute, a launch being a thousand; 0: any number. A
+     * run that takes more sets *spent. Where it is set, by an observer too, the
+     * run fails without a report. */
+    uint64_t most_ops;
+    bool *spent;
     /* The class of a fault by its code, or NULL: codes as they are. */
     const char *(*classify)(void *user, const Op *op, const char *code);
     void *classify_user;

@@ -280,6 +280,7 @@ struct Machine {
     Kernel *k;
     const MachineOptions *options;
     uint64_t rng;
+    uint64_t *ops_left; /* of all launches */
     bool by_priority;
     unsigned laziness; /* of 256: how seldom an engine goes first */
     unsigned long quantum;
@@ -299,6 +300,9 @@ struct Machine {
 };
 
 /* ---- faults and events (sched.c, machine.c) ------------------------------ */
+
+/* False, and the machine has failed: more ops than it may execute. */
+bool machine_spend(Machine *mc, uint64_t ops);
 
 /* A diagnostic at op: "'async.x': ..", with the warp's place as witness. */
 bool machine_fail(Machine *mc, const Warp *w, uint32_t lanes, const Op *op,

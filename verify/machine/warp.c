@@ -489,6 +489,8 @@ bool warp_run(Warp *w, unsigned long budget)
         f->at = op->next;
         unsigned depth = w->depth;
         uint32_t mask = f->mask;
+        if (!machine_spend(w->machine, 1))
+            return false;
         emit_op(w, MEV_come, op, mask);
         Step s = exec(w, op, mask);
         if (s == STEP_failed || w->machine->failed)

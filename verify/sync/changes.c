@@ -85,6 +85,8 @@ static RecordImage change_record(Machine *m, const Change *c, RecordId id)
         out = record_await(m->records, id, c->c, c->l2, *c->targets, c->limit);
     else
         out = record_settle(m->records, id, m->fates.data);
+    const Record *r = record_get(m->records, id);
+    m->run->work += r->n_pend + r->n_vis;
     m->stamps.data[id] = m->stamp;
     m->images.data[id] = out;
     return out;
@@ -170,8 +172,9 @@ void change_all(Machine *m, const Change *c)
     m->changed.len = m->changed_to.len = 0;
     uint32_t number = change_number(m, c);
     size_t n = m->live.len;
+    m->run->work += n;
     m->live.len = 0;
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n && room_for(m, 0); i++) {
         Live l = m->live.data[i];
         if (concerns(c, &l))
             change_handle(m, c, number, l);

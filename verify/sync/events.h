@@ -158,6 +158,8 @@ struct SyncSink {
     void (*left)(SyncSink *self, SyncTrip *t);
 };
 
+enum { SYNC_STEP_WORK = 4 };
+
 /* A device function at concrete sizes. vars is indexed by VarId and holds the
  * sizes and host iterators; the run writes task and loop variables there. */
 typedef struct SyncRun SyncRun;
@@ -172,7 +174,10 @@ struct SyncRun {
     int64_t **grains;              /* of sync_grains, once they were asked */
     struct SyncNodeSets *sets;     /* by node: threads of each tile */
     uint64_t n_events, max_events; /* the most that a run may make */
-    uint64_t most_bytes;           /* that it may use; 0: any number */
+    /* What the run costs beside, in words of states that are looked at; a
+     * statement that is come to is SYNC_STEP_WORK of them. */
+    uint64_t work, most_work;
+    uint64_t most_bytes; /* that it may use; 0: any number */
     /* Of states, from which on those that are no more are left behind; 0: as
      * many as make it worth while. */
     uint64_t least_bytes;

@@ -478,14 +478,8 @@ static bool do_free(Machine *m, const SyncEvent *e)
 
 /* ---- events ------------------------------------------------------------- */
 
-static bool on_event(SyncSink *self, const SyncEvent *e)
+static bool do_event(Machine *m, const SyncEvent *e)
 {
-    Machine *m = (Machine *)self;
-    m->event = e;
-    if (!room_make(m))
-        return false;
-    m->pub.n_syncs +=
-        e->node->kind != SYNC_access && e->node->kind != SYNC_alloc;
     switch (e->node->kind) {
     case SYNC_access:
         return do_access(m, e);
@@ -498,6 +492,17 @@ static bool on_event(SyncSink *self, const SyncEvent *e)
     default:
         return do_await(m, e);
     }
+}
+
+static bool on_event(SyncSink *self, const SyncEvent *e)
+{
+    Machine *m = (Machine *)self;
+    m->event = e;
+    if (!room_make(m))
+        return false;
+    m->pub.n_syncs +=
+        e->node->kind != SYNC_access && e->node->kind != SYNC_alloc;
+    return do_event(m, e) && !m->run->failed;
 }
 
 static void on_trip(SyncSink *self, SyncTrip *t)

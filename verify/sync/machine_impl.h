@@ -214,7 +214,8 @@ typedef struct Change {
 } Change;
 
 void changes_open(Machine *m);
-/* Changes the states behind all live handles at once. */
+/* Changes the states behind all live handles at once. Fails the run where there
+ * is no room for them. */
 void change_all(Machine *m, const Change *c);
 /* States have other numbers from now on. */
 void changes_forget(Machine *m);

@@ -437,6 +437,9 @@ static bool run_if(SyncRun *run, const SyncNode *n)
 
 static bool run_node(SyncRun *run, const SyncNode *n)
 {
+    run->work += SYNC_STEP_WORK;
+    if (run->work > run->most_work)
+        return fail(run, "too much work at these sizes");
     switch (n->kind) {
     case SYNC_loop:
         return run_loop(run, n);
@@ -474,7 +477,8 @@ SyncRun *sync_run_new(Arena *arena, const SyncProgram *p, const SyncDevice *d,
                       .arena = arena,
                       .vars = vars,
                       .known = known,
-                      .max_events = UINT64_MAX };
+                      .max_events = UINT64_MAX,
+                      .most_work = UINT64_MAX };
     unsigned threads = (unsigned)(d->par->block_dim * d->par->cluster_dim);
     run->pool = thread_pool_new(arena, threads);
     run->sets = ARENA_ARRAY(arena, struct SyncNodeSets, p->n_nodes + 1);
