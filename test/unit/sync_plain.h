@@ -475,6 +475,21 @@ static bool plain_free_record(const Plain *p, const SyncTensor *t,
                          VIS_temporal, false);
 }
 
+/* An element of a slot that nothing touched, where the phases of one mbarrier
+ * release the slots one after the other. */
+static bool plain_untouched(const Plain *p, unsigned tensor, int64_t i)
+{
+    const SyncTensor *t = &p->run->program->tensors[tensor];
+    const SyncTensor *g = &p->run->program->tensors[t->guard];
+    const PlainElement *x = &p->tensors[tensor].elements[i];
+    for (const PlainRecord *r = x->mutates; r; r = r->next)
+        if (r->origin)
+            return false;
+    return !x->reads && t->guard != tensor &&
+           g->mem->barrier == BARRIER_mbarrier &&
+           g->value->ring_depth == t->value->ring_depth;
+}
+
 static bool plain_free(Plain *p, const SyncEvent *e)
 {
     unsigned tensor = e->node->tensor;
@@ -482,6 +497,8 @@ static bool plain_free(Plain *p, const SyncEvent *e)
     PlainTensor *x = &p->tensors[tensor];
     bool ring = plain_is_ring(p, tensor);
     for (int64_t i = 0; (ring || t->space == SYNC_shared) && i < x->n; i++) {
+        if (ring && plain_untouched(p, tensor, i))
+            continue;
         for (PlainRecord *r = x->elements[i].reads; r; r = r->next)
             if (!plain_free_record(p, t, r, ring))
                 return plain_fail(p, e, tensor, i);

@@ -426,9 +426,29 @@ static bool free_record(Machine *m, unsigned tensor, RecordId id, int64_t flat,
     return false;
 }
 
+/* Do the phases of one mbarrier after the other release the ring's slots, so
+ * that a slot is free only after its use before was over? */
+static bool phases_release(const Machine *m, unsigned tensor)
+{
+    const SyncTensor *t = &m->run->program->tensors[tensor];
+    const SyncTensor *guard = &m->run->program->tensors[t->guard];
+    return t->guard != tensor && guard->mem->barrier == BARRIER_mbarrier &&
+           guard->value->ring_depth == t->value->ring_depth;
+}
+
+/* Has nothing touched what the slot was allocated with? */
+static bool is_untouched(Machine *m, const State *s)
+{
+    for (unsigned k = 0; k < s->n_mutates; k++)
+        if (record_get(m->records, s->records[s->n_reads + k])->origin)
+            return false;
+    return s->n_reads == 0;
+}
+
 static bool free_cells(Machine *m, unsigned tensor, bool ring)
 {
     Instance *in = &m->instances[tensor];
+    bool in_phases = ring && phases_release(m, tensor);
     StateId last = 0;
     for (int64_t i = 0; i < in->n_cells; i++) {
         int64_t at[SYNC_MAX_RANK] = { 0 };
@@ -438,6 +458,8 @@ static bool free_cells(Machine *m, unsigned tensor, bool ring)
         if (!id || id == last)
             continue;
         State s = *state_get(m->records, id);
+        if (in_phases && is_untouched(m, &s))
+            continue;
         for (unsigned k = 0; k < s.n_reads + s.n_mutates; k++)
             if (!free_record(m, tensor, s.records[k], i, ring))
                 return false;
