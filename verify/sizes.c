@@ -519,6 +519,10 @@ unsigned sizes_choose(Arena *arena, Module *m, const Op *proc, Module *of,
     }
     if (n < 3 || !same_steps(c, &out[0], &out[2]))
         return n;
+    if (grid) { /* no most trips: one task for them */
+        all.first = 1;
+        add_set(c, &all, out, 0);
+    }
     /* nothing new in one dimension of tasks; and one that is cut */
     Wish least = { 1, 1, 1, 1, 1, .full = false };
     return add_set(c, &least, out, grid ? n : n - 1);
