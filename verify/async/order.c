@@ -148,10 +148,16 @@ bool order_phase_known(const OrderBar *b, const Clock *c, int64_t p,
 /* ---- the beginning ------------------------------------------------------- */
 
 /* All lanes of warp w have the rows of its first, which know what each does. */
-static void join_lanes(OrderCluster *c, uint32_t w)
+static void join_lanes(Order *o, OrderCluster *c, uint32_t w)
 {
-    for (uint32_t l = 0; l < ORDER_LANES; l++)
-        c->lane[w * ORDER_LANES + l] = c->own[w * ORDER_LANES];
+    uint32_t first = w * ORDER_LANES;
+    c->lane[first] = c->own[first];
+    for (uint32_t at = first + 1; at < first + ORDER_LANES; at++) {
+        c->lane[at] = c->own[first];
+        if (c->own[at].known)
+            VEC_PUSH(o->arena, &o->free_clocks, c->own[at]);
+        c->own[at] = (Clock){ 0 };
+    }
     c->joined[w] = true;
 }
 
@@ -166,7 +172,7 @@ static void make_cluster(Order *o, OrderCluster *c)
     c->fenced_global = ARENA_ARRAY(o->arena, uint32_t, o->n_lanes);
     for (uint32_t w = 0; w < warps; w++) {
         c->own[w * ORDER_LANES] = clock_new(o, c->cap);
-        join_lanes(c, w);
+        join_lanes(o, c, w);
     }
     c->epoch = ARENA_ARRAY(o->arena, uint32_t, warps);
     c->version = ARENA_ARRAY(o->arena, uint32_t, warps);
@@ -274,6 +280,16 @@ static void add_own(const OrderCluster *k, Clock *c, uint32_t at)
         raise_to(&c->global[at], k->fenced_global[at]);
 }
 
+/* Rows that nobody has, as far as there are agents for the caller to fill. */
+static Clock clock_again(Order *o, const OrderCluster *c)
+{
+    if (!o->free_clocks.len)
+        return clock_new(o, c->cap);
+    Clock out = o->free_clocks.data[--o->free_clocks.len];
+    clock_clear(&out, c->n_agents, c->cap);
+    return out;
+}
+
 /* From now on each lane of the warp has rows of its own. */
 static void part_lanes(Order *o, const MachineAgent *a)
 {
@@ -283,9 +299,7 @@ static void part_lanes(Order *o, const MachineAgent *a)
         return;
     c->joined[w] = false;
     for (uint32_t at = first + 1; at < first + ORDER_LANES; at++) {
-        if (!c->own[at].known)
-            c->own[at] = clock_new(o, c->cap);
-        c->lane[at] = c->own[at];
+        c->lane[at] = c->own[at] = clock_again(o, c);
         clock_copy(&c->lane[at], &c->lane[first], c->n_agents);
     }
     for (uint32_t at = first; at < first + ORDER_LANES; at++)
@@ -352,7 +366,7 @@ static void warp_sync(Order *o, const MachineAgent *a)
     Clock *first = settled(o, a, lowest);
     release(o, a, others, first);
     if (a->lanes == UINT32_MAX) {
-        join_lanes(c, w);
+        join_lanes(o, c, w);
         return;
     }
     FOR_MASK(l, others)
@@ -630,7 +644,7 @@ static void named_pass(Order *o, const MachineEvent *e)
         m->waiting[e->phase & 1]--;
     uint32_t w = order_warp(o, &e->agent);
     if (e->agent.lanes == UINT32_MAX) { /* it holds all that they knew */
-        join_lanes(c, w);
+        join_lanes(o, c, w);
         clock_copy(&c->lane[w * ORDER_LANES], &c->named_acc[w], c->n_agents);
         c->version[w]++;
         return;

@@ -139,6 +139,7 @@ typedef struct Order {
     OrderCluster *clusters;
     VEC(OrderEffect) effects; /* by number - 1 */
     Snapshot *free_snapshots;
+    VEC(Clock) free_clocks;
 } Order;
 
 /* Takes one event; before it, protocol.c looks at what is known. */
