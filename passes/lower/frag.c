@@ -279,7 +279,7 @@ void frag_set_zero(Lower *L, Frag *f)
     f->value = NULL;
     f->live = truth(L, false);
     f->never_written = false;
-    f->in_flight = false;
+    f->flight = (Flight){ 0 };
 }
 
 void frag_reset(Lower *L, const Value *source)
@@ -291,13 +291,13 @@ void frag_reset(Lower *L, const Value *source)
         f->value = NULL;
         f->live = truth(L, true);
         f->never_written = true;
-        f->in_flight = false;
+        f->flight = (Flight){ 0 };
     }
 }
 
 bool frag_ready(Lower *L, Frag *f, Loc loc)
 {
-    if (!f->in_flight)
+    if (!f->flight.in_flight)
         return true;
     Diag *d = lower_error(L, loc, "wgmma-register",
                           "registers of '%s' are used while a wgmma that "
@@ -410,6 +410,14 @@ void frag_store(Lower *L, Op *op)
     insert(L, f, slot, v);
 }
 
+static bool has_source(const ValueVec *sources, const Value *v)
+{
+    for (size_t i = 0; i < sources->len; i++)
+        if (sources->data[i] == v)
+            return true;
+    return false;
+}
+
 static void note_written(Lower *L, Op *op, const OpAccess *a, void *user)
 {
     (void)op;
@@ -417,10 +425,8 @@ static void note_written(Lower *L, Op *op, const OpAccess *a, void *user)
     Value *root = value_root(a->access->base);
     if (!(a->flags & ACC_WRITE) || !lower_in_registers(L, root))
         return;
-    for (size_t i = 0; i < out->len; i++)
-        if (out->data[i] == root)
-            return;
-    VEC_PUSH(L->scratch, out, root);
+    if (!has_source(out, root))
+        VEC_PUSH(L->scratch, out, root);
 }
 
 /* Is v allocated at or below b? */
@@ -439,4 +445,10 @@ void frag_written(Lower *L, Block *b, FragPtrVec *out)
     for (size_t i = 0; i < sources.len; i++)
         if (!allocated_in(sources.data[i], b))
             frag_tiles(L, sources.data[i], out);
+    bool flights = flight_changes(L, b);
+    for (size_t i = 0; i < L->frags.len && flights; i++) {
+        Frag *f = L->frags.data[i];
+        if (f->flight.in_flight && !has_source(&sources, f->source))
+            VEC_PUSH(L->scratch, out, f);
+    }
 }

@@ -264,7 +264,7 @@ static void hook_wgmma(Lower *L, Op *op, const Instr *in)
         if (a_regs)
             op_set_int(L->m, mma, "a_slot", s * k / 2);
         frag_set(L, d, op_set_result(L->m, mma, 0, d->type, NULL));
-        d->in_flight = true;
+        d->flight = (Flight){ true, true };
         d->flight_block = L->out;
         d->flight_commit = L->commits;
     }

@@ -64,6 +64,12 @@ typedef struct SmemLayout {
 
 /* ---- registers: frag.c --------------------------------------------------- */
 
+/* What wgmma may still do to a fragment: flight.c. */
+typedef struct Flight {
+    bool in_flight;   /* a wgmma that writes it was not waited for */
+    bool uncommitted; /* .. and belongs to no group yet */
+} Flight;
+
 /* The state of one register tensor (or one of its tiles) while a role is
  * emitted. Its contents are `value` where `live` holds, and zero elsewhere;
  * undefined while never_written. */
@@ -74,7 +80,7 @@ typedef struct Frag {
     Value *value; /* NULL while live is false everywhere */
     const Cond *live;
     bool never_written;
-    bool in_flight; /* a wgmma that writes it was not waited for */
+    Flight flight;
     const Block *flight_block;
     unsigned flight_commit; /* commits emitted before that wgmma */
 } Frag;
@@ -156,7 +162,7 @@ typedef struct Lower {
     VEC(const Affine *) iters; /* enclosing iterators, kernel's variables */
     Op *stmt;                  /* being lowered: origin of what is emitted */
     LowerFault fault;          /* its op: the innermost that is lowered */
-    unsigned commits;          /* wgmma groups committed so far */
+    unsigned commits; /* wgmma groups that are certainly committed so far */
 } Lower;
 
 /* Reports an error at the statement being lowered and marks failure. */
@@ -196,6 +202,17 @@ bool lower_by_elected_lane(Lower *L, const Op *op);
 /* Do the warps [lo, hi) of the role touch memory lane by lane anywhere, other
  * than through an elected lane? */
 bool warps_touch_memory(Lower *L, int64_t lo, int64_t hi);
+
+/* ---- flights: flight.c --------------------------------------------------- */
+
+/* Does the role commit or await wgmma in the block? */
+bool flight_changes(Lower *L, Block *b);
+/* What the block leaves of source's flight where it begins as f. */
+Flight flight_after(Lower *L, Block *b, const Value *source, Flight f);
+/* One of the two. */
+Flight flight_either(Flight a, Flight b);
+/* A commit group of wgmma is closed. */
+void flight_commit(Lower *L);
 
 /* ---- statements: stmt.c -------------------------------------------------- */
 
@@ -256,7 +273,8 @@ void frag_reset(Lower *L, const Value *source);
 bool frag_ready(Lower *L, Frag *f, Loc loc);
 /* All tiles of a source allocation. */
 void frag_tiles(Lower *L, Value *source, FragPtrVec *out);
-/* All tiles that the role writes in the block and that are older than it. */
+/* All tiles older than the block whose value the role changes in it: that it
+ * writes, or that are in flight where it commits or awaits wgmma. */
 void frag_written(Lower *L, Block *b, FragPtrVec *out);
 
 bool sync_prepare(Lower *L); /* named barrier ids, mbarrier counts */

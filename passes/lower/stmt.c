@@ -29,11 +29,13 @@ static void lower_arm(Lower *L, IfArm *arm, const FragPtrVec *frags)
     for (size_t i = 0; i < frags->len; i++)
         before[i] = *frags->data[i];
     size_t n_cursors = L->cursors.len;
+    unsigned commits = L->commits;
     Block *outer = L->out;
     L->out = arm->block;
     if (arm->source)
         lower_block(L, arm->source);
     L->out = outer;
+    L->commits = commits;
     L->cursors.len = n_cursors;
     arm->after = ARENA_ARRAY(L->scratch, Frag, frags->len);
     for (size_t i = 0; i < frags->len; i++) {
@@ -63,7 +65,7 @@ static void merge_frag(Frag *f, const Frag *a, const Frag *b)
 {
     f->live = a->live;
     f->never_written = a->never_written && b->never_written;
-    f->in_flight = a->in_flight || b->in_flight;
+    f->flight = flight_either(a->flight, b->flight);
     f->flight_block = NULL;
 }
 
@@ -187,6 +189,7 @@ static void unroll(Lower *L, Op *loop, int64_t lo, int64_t hi)
 typedef struct Carried {
     FragPtrVec frags;
     const Cond **live_before;
+    Flight *flight_before;
     VEC(unsigned) groups;
     VEC(Value *) init;
 } Carried;
@@ -199,8 +202,10 @@ static void carry_into(Lower *L, Op *source, const Affine *lo, Carried *c)
     bool *moves = ARENA_ARRAY(L->scratch, bool, L->groups.len + 1);
     frag_written(L, source->blocks[0], &c->frags);
     c->live_before = ARENA_ARRAY(L->scratch, const Cond *, c->frags.len);
+    c->flight_before = ARENA_ARRAY(L->scratch, Flight, c->frags.len);
     for (size_t i = 0; i < c->frags.len; i++) {
         c->live_before[i] = c->frags.data[i]->live;
+        c->flight_before[i] = c->frags.data[i]->flight;
         VEC_PUSH(L->scratch, &c->init, frag_value(L, c->frags.data[i]));
     }
     ring_loop_groups(L, source, moves);
@@ -214,7 +219,7 @@ static void carry_into(Lower *L, Op *source, const Affine *lo, Carried *c)
 
 /* The body's view of what is carried: `first` tells whether an earlier
  * iteration ran. */
-static void carry_enter(Lower *L, Op *loop, const Carried *c,
+static void carry_enter(Lower *L, Op *source, Op *loop, const Carried *c,
                         const Affine *iter, const Affine *lo)
 {
     ExprCtx *x = L->m->exprs;
@@ -224,6 +229,8 @@ static void carry_enter(Lower *L, Op *loop, const Carried *c,
         Frag *f = c->frags.data[i];
         f->value = block_add_value(L->m, b, f->type, NULL);
         f->live = cond_or(x, c->live_before[i], later);
+        Flight end = flight_after(L, source->blocks[0], f->source, f->flight);
+        f->flight = flight_either(f->flight, end);
     }
     for (size_t i = 0; i < c->groups.len; i++) {
         const Type *type = c->init.data[c->frags.len + i]->type;
@@ -260,6 +267,8 @@ static void carry_leave(Lower *L, Op *loop, const Carried *c, const Affine *lo,
         Frag *f = c->frags.data[i];
         f->value = loop->results[i];
         f->live = cond_or(x, c->live_before[i], ran);
+        if (ran->kind != COND_true)
+            f->flight = flight_either(f->flight, c->flight_before[i]);
         f->flight_block = NULL;
     }
 }
@@ -288,9 +297,11 @@ static void emit_loop(Lower *L, Op *source, const Affine *lo, const Affine *hi)
     clone_map_index(L->map, from, iter);
     size_t depth = L->iters.len, n_cursors = L->cursors.len;
     VEC_PUSH(L->scratch, &L->iters, iter);
-    carry_enter(L, loop, &c, iter, lo);
+    carry_enter(L, source, loop, &c, iter, lo);
+    unsigned commits = L->commits;
     L->out = b;
     lower_block(L, source->blocks[0]);
+    L->commits = commits;
     if (n)
         carry_yield(L, &c, iter);
     L->out = outer;

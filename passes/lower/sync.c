@@ -424,7 +424,7 @@ void lower_arrive(Lower *L, Op *op)
         break;
     case BARRIER_wgmma_group:
         lower_emit(L, OP_async_wgmma_commit_group, 0, 0, 0);
-        L->commits++;
+        flight_commit(L);
         break;
     case BARRIER_cluster:
         lower_emit(L, OP_async_barrier_cluster_arrive, 0, 0, 0);
@@ -461,12 +461,12 @@ static void await_mbarrier(Lower *L, Op *op, const ParSync *s,
     L->out = outer;
 }
 
-/* Fragments whose wgmma is complete once at most n groups are pending: all in
- * flight when n is 0; otherwise those of this straight-line stretch with more
+/* Fragments whose wgmma is complete once at most n groups are pending: all that
+ * are committed when n is 0; otherwise those of this straight-line stretch with more
  * than n commits after them. */
 static bool completes(const Lower *L, const Frag *f, int64_t n)
 {
-    if (!f->in_flight || !f->value)
+    if (!f->flight.in_flight || !f->value || f->flight.uncommitted)
         return false;
     if (n == 0)
         return true;
@@ -487,7 +487,7 @@ static void await_wgmma(Lower *L, int64_t n)
         Frag *f = frags.data[i];
         wait->operands[i] = opnd_value(f->value);
         f->value = op_set_result(L->m, wait, i, f->type, NULL);
-        f->in_flight = false;
+        f->flight.in_flight = false;
     }
 }
 
