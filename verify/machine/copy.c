@@ -139,40 +139,38 @@ static bool step(Machine *mc, Effect *e)
     return false;
 }
 
+/* An event of e's engine on cta's shared memory, without its place. */
+static MachineEvent shared_event(const Effect *e, const Cta *cta,
+                                 const MemObj *obj, bool write)
+{
+    return (MachineEvent){ .kind = write ? MEV_write : MEV_read,
+                           .op = e->op,
+                           .effect = e->number,
+                           .cta = cta->rank,
+                           .object = obj->value,
+                           .elem = obj->elem,
+                           .bar = e->bar_at,
+                           .async_proxy = true,
+                           .agent =
+                               warp_agent(e->warp, effect_agent(e), e->lanes) };
+}
+
 void engine_event(Machine *mc, const Effect *e, const Cta *cta,
                   const MemObj *obj, int64_t at, int64_t n, bool write)
 {
-    MachineEvent ev = { .kind = write ? MEV_write : MEV_read,
-                        .op = e->op,
-                        .effect = e->number,
-                        .cta = cta->rank,
-                        .offset = at,
-                        .length = n,
-                        .bytes = cta->smem + at,
-                        .object = obj->value,
-                        .elem = obj->elem,
-                        .bar = e->bar_at,
-                        .async_proxy = true,
-                        .agent =
-                            warp_agent(e->warp, effect_agent(e), e->lanes) };
+    MachineEvent ev = shared_event(e, cta, obj, write);
+    ev.offset = at;
+    ev.length = n;
+    ev.bytes = cta->smem + at;
     machine_emit(mc, &ev);
 }
 
 void engine_reads(Machine *mc, const Effect *e, const MemObj *obj,
                   const MachineSpan *spans, size_t n)
 {
-    MachineEvent ev = { .kind = MEV_read,
-                        .op = e->op,
-                        .effect = e->number,
-                        .cta = e->warp->cta->rank,
-                        .spans = spans,
-                        .n_spans = n,
-                        .object = obj->value,
-                        .elem = obj->elem,
-                        .bar = e->bar_at,
-                        .async_proxy = true,
-                        .agent =
-                            warp_agent(e->warp, effect_agent(e), e->lanes) };
+    MachineEvent ev = shared_event(e, e->warp->cta, obj, false);
+    ev.spans = spans;
+    ev.n_spans = n;
     if (n)
         machine_emit(mc, &ev);
 }
