@@ -8,10 +8,10 @@
  *
  * A Clock has three rows: `known` is plain order; `shared` and `global` are
  * order through a proxy fence of the agent that did the work, which the async
- * proxy needs to see what the generic one wrote (global: not kept where ordinary
- * code writes no global memory). The fence counts when the
- * writing thread executed it before it released: the stronger of the readings
- * of the memory model, and what hardware documentation asks of code.
+ * proxy needs to see what the generic one wrote (global: not kept where
+ * ordinary code writes no global memory). The fence counts when the writing
+ * thread executed it before it released: the stronger of the readings of the
+ * memory model, and what hardware documentation asks of code.
  *
  * Order consumes the machine's events of synchronisation; protocol.c and
  * races.c ask it. Nothing here is freed singly. */
