@@ -24,12 +24,17 @@ SHAPE = (SIDE, SIDE, SIDE)
 # Takes two kernels by the costs of the table.
 TWO = (1600, 2816, 896)
 
+NAMES = ("gemm_bf16_128x256_c2", "gemm_bf16_64x64", "gemm_bf16_64x64_s8",
+         "gemm_bf16_64x128_s4")
+ENTRY = {**TABLE["entries"][0], "kernels": [
+    k for k in TABLE["entries"][0]["kernels"] if k["kernel"] in NAMES]}
+
 
 def part_entry():
     """A kernel that clears C on the stream before its launch."""
     name = "gemm_tf32_64x64_p1024"
     return {"type": "tf32", "layout": "tn", "shapes": [], "kernels": [
-        {**TABLE["entries"][0]["kernels"][1], "kernel": name, "step": 32,
+        {**ENTRY["kernels"][1], "kernel": name, "step": 32,
          "part": 1024, "file": os.path.join(GEMM, name + ".exo")}]}
 
 
@@ -123,15 +128,11 @@ class Tuning:
         """The fastest is remembered, for its key alone, and is what runs."""
         library, driver = self.library, self.driver
         before = library.choice("bf16", *SHAPE)
-        other = next(k["kernel"] for k in TABLE["entries"][0]["kernels"]
-                     if k["kernel"] != before)
+        other = next(name for name in NAMES if name != before)
+        for name in NAMES:
+            driver.takes(name, 3)
         driver.takes(before, 5)
         driver.takes(other, 2)
-        driver.takes("gemm_bf16_128x256_c2" if other.endswith("s8") else
-                     "gemm_bf16_64x64_s8", 3)
-        for kernel in TABLE["entries"][0]["kernels"]:
-            if kernel["kernel"] not in (before, other):
-                driver.takes(kernel["kernel"], 3)
         found = library.tune_args(self.args(c=None), 4)
         self.note(found == (4, 2000.0, 5000.0), f"tuning found {found}")
         self.note(library.choice("bf16", *SHAPE) == other,
@@ -165,8 +166,8 @@ class Tuning:
         """So many candidates as asked for, and what is equally fast stays."""
         library = self.library
         before = library.choice("bf16", *SHAPE)
-        for kernel in TABLE["entries"][0]["kernels"]:
-            self.driver.takes(kernel["kernel"], 100)
+        for name in NAMES:
+            self.driver.takes(name, 100)
         for candidates, timed in ((1, 1), (2, 2), (3, 3), (64, 4)):
             found = library.tune_args(self.args(), candidates)
             self.note(found.candidates >= timed if candidates == 64 else
@@ -488,7 +489,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         run = Run(folder)
         shared = run.library({**TABLE, "entries": [
-            TABLE["entries"][0], part_entry(),
+            ENTRY, part_entry(),
             special_entry(folder, "tn", "bf16", "beta", False)]})
         if shared:
             tuning = Tuning(run, binding, shared, Driver())
