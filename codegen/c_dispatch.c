@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "codegen/c_dispatch_text.h"
+#include "codegen/c_emit.h"
 
 static void add_upper(StrBuf *out, const char *s)
 {
@@ -204,6 +205,12 @@ static const char *const source_text[] = {
     c_dispatch_load,           c_dispatch_run,      c_dispatch_functions,
     c_dispatch_tune_functions,
 };
+
+bool c_dispatch_can_be_named(const char *function)
+{
+    return !c_is_library_function(function) &&
+           (!strncmp(function, "exo_gemm", 8) || !c_is_reserved(function));
+}
 
 void c_dispatch_print(const Dispatch *d, DispatchNameFn *name, void *user,
                       StrBuf *header, StrBuf *source)

@@ -112,6 +112,11 @@ typedef struct Dispatch {
     const DispatchEntry *entries;
 } Dispatch;
 
+/* Can a library's function have the name? Not words of C, C++ or the code that
+ * is printed, nor functions of C's library; of the names that begin with exo_,
+ * which are the library's own, those with exo_gemm. */
+bool c_dispatch_can_be_named(const char *function);
+
 /* The name of a procedure's function in the library. */
 typedef const char *DispatchNameFn(void *user, const char *proc);
 

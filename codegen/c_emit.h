@@ -126,6 +126,8 @@ const char *c_identifier(CPrinter *p, const char *s);
 const char *c_name(CPrinter *p, const char *wanted);
 size_t c_scope(const CPrinter *p);
 void c_scope_end(CPrinter *p, size_t scope);
+/* Is it a word of C, C++ or the code that is printed? */
+bool c_is_reserved(const char *name);
 /* Is the identifier a function that C's library or compilers know? */
 bool c_is_library_function(const char *name);
 

@@ -88,7 +88,7 @@ static bool is_in(const char *const *words, size_t n, const char *s)
     return false;
 }
 
-static bool is_reserved(const char *s)
+bool c_is_reserved(const char *s)
 {
     // clang-format off
     static const char *const words[] = {
@@ -167,7 +167,7 @@ const char *c_identifier(CPrinter *p, const char *s)
 
 static bool is_taken(const CPrinter *p, const char *name)
 {
-    return is_reserved(name) || is_in(p->names.data, p->names.len, name);
+    return c_is_reserved(name) || is_in(p->names.data, p->names.len, name);
 }
 
 const char *c_name(CPrinter *p, const char *wanted)

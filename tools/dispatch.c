@@ -252,6 +252,10 @@ static void read_table(Table *t, const json_t *root)
     if (json_integer_value(json_object_get(root, "version")) != 1)
         fault(t, "version", "1");
     t->d.function = word_of(t, root, "function");
+    if (!c_dispatch_can_be_named(t->d.function))
+        fault(t, "function",
+              "no word of C or C++, of its library or of the code that is "
+              "printed");
     t->d.device = text_of(t, root, "device");
     if (strpbrk(t->d.device, "*/\n"))
         fault(t, "device", "a name that fits into a comment");

@@ -417,6 +417,11 @@ def check_refusals(run):
         ("{", "this is not JSON"),
         (changed(lambda t, e: t.update(version=2)), "version: expected 1"),
         (changed(lambda t, e: t.update(function="a b")), "expected a name"),
+        (changed(lambda t, e: t.update(function="int")), "no word of C or C++"),
+        (changed(lambda t, e: t.update(function="class")), "no word of C"),
+        (changed(lambda t, e: t.update(function="sinf")), "of its library"),
+        (changed(lambda t, e: t.update(function="exo_context")),
+         "or of the code that is printed"),
         (changed(lambda t, e: t.update(device="*/")), "fits into a comment"),
         (changed(lambda t, e: t.update(entries=[])), "at least one entry"),
         (changed(lambda t, e: t["entries"].append(
