@@ -2,7 +2,8 @@
 
 `exo-translate FILE --to=c -o NAME.c --emit-certificate=NAME.cert.json` writes
 both. The code that the library loads stands in NAME.c as an array; its hash must
-be the one in the certificate. Needs neither the tools nor a GPU.
+be the one in the certificate, and so must that of the C file, which checks
+arguments, makes tensor maps and launches. Needs neither the tools nor a GPU.
 """
 import hashlib
 import json
@@ -45,13 +46,16 @@ def certified(folder, name):
         raise NotCertified(f"there is no {name}.cert.json beside the C file")
     with open(path, encoding="utf-8") as f:
         certificate = parsed(f.read(), name)
-    with open(os.path.join(folder, name + ".c"), encoding="utf-8") as f:
-        image = image_of(f.read())
+    with open(os.path.join(folder, name + ".c"), "rb") as f:
+        source = f.read()
+    image = image_of(source.decode("utf-8"))
     digest = hashlib.sha256(image).hexdigest()
-    if certificate["sha256"].get("cubin") != digest:
-        raise NotCertified("the certificate is of other code: its cubin has "
-                           f"sha256 {certificate['sha256'].get('cubin')}, that "
-                           f"of the C file {digest}")
+    for what, made in (("cubin", digest),
+                       ("c", hashlib.sha256(source).hexdigest())):
+        said = certificate["sha256"].get(what)
+        if said != made:
+            raise NotCertified(f"the certificate is of other code: its {what} "
+                               f"has sha256 {said}, that of the C file {made}")
     checks, not_run = certificate["checks"], set(certificate["not_run"])
     for check in checks:
         if check["verdict"] != "proved":

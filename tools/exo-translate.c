@@ -334,6 +334,8 @@ static bool write_c(Translate *t)
                            strbuf_text(&header), header.len) &&
               output_write(t->ctx, arena_printf(arena, "%s.c", base),
                            strbuf_text(&source), source.len);
+    certificate_add_text(&t->cert, "h", strbuf_text(&header), header.len);
+    certificate_add_text(&t->cert, "c", strbuf_text(&source), source.len);
     strbuf_free(&header);
     strbuf_free(&source);
     return ok;
