@@ -462,8 +462,8 @@ static void await_mbarrier(Lower *L, Op *op, const ParSync *s,
 }
 
 /* Fragments whose wgmma is complete once at most n groups are pending: all that
- * are committed when n is 0; otherwise those of this straight-line stretch with more
- * than n commits after them. */
+ * are committed when n is 0; otherwise those of this straight-line stretch with
+ * more than n commits after them. */
 static bool completes(const Lower *L, const Frag *f, int64_t n)
 {
     if (!f->flight.in_flight || !f->value || f->flight.uncommitted)
