@@ -173,8 +173,7 @@ static bool is_taken(const CPrinter *p, const char *name)
 const char *c_name(CPrinter *p, const char *wanted)
 {
     const char *base = c_identifier(p, wanted);
-    if (base[0] == '_' || !strncmp(base, "exo_", 4) ||
-        !strncmp(base, "EXO_", 4))
+    if (c_is_reserved(c_text(p, "%s_1", base))) /* by how it begins */
         base = c_text(p, "v%s%s", base[0] == '_' ? "" : "_", base);
     const char *name = base;
     for (unsigned i = 1; is_taken(p, name); i++)
