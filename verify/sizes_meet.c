@@ -269,9 +269,22 @@ static void note_distance(Meetings *t, const SizeLoop *l, const Affine *e,
     add_meeting(t, &(Meeting){ { l, l }, { n, n }, 0 });
 }
 
-/* What two accesses are apart matters where one of them writes. */
+/* Accesses whose pairs are looked at. */
+enum { MOST_PLACES = 8192 };
+
+/* What two accesses are apart matters where one of them writes, for tasks that
+ * sizes count. */
 static void note_pairs(Meetings *t)
 {
+    bool tasks = false;
+    for (unsigned j = 0; j < t->c->n_loops; j++)
+        tasks = tasks || t->c->loops[j].tasks;
+    if (!tasks)
+        return;
+    if (t->places.len > MOST_PLACES) {
+        t->beyond = true;
+        return;
+    }
     for (size_t i = 0; i < t->places.len; i++)
         for (size_t k = 0; k < i; k++) {
             const GlobalAccess *x = &t->places.data[i], *y = &t->places.data[k];

@@ -87,8 +87,11 @@ bool lower_par_to_async_try(Ctx *ctx, const Module *m, const Op *proc,
         CtxMark mark = ctx_mark(ctx);
         const char *code;
         size_t at;
-        if (try_once(ctx, rest, left, arena, &at, &code))
+        if (try_once(ctx, rest, left, arena, &at, &code)) {
+            if (n > 0) /* remarks on what is left of the program */
+                ctx_rollback(ctx, mark);
             break;
+        }
         if (!code && n == 0)
             panic("lowering fails without a report");
         if (!code)
