@@ -101,7 +101,7 @@ static CheckResult sync_check_of(PassCtx *pc, Module *m, Op *proc,
 /* The options of the pass: its own, then sizes. */
 static SyncAsk sync_ask(const PassCtx *pc)
 {
-    SyncAsk ask = { 0 };
+    SyncAsk ask = { .prover = pc->prover };
     unsigned n = pc->run ? pc->run->n_options : 0;
     SyncSize *sizes = ARENA_ARRAY(pc->scratch, SyncSize, n);
     for (unsigned i = 0; i < n; i++) {

@@ -54,7 +54,7 @@ static bool given_sizes(Asked *a, const Op *host, SizeSet *out)
     Arena *arena = a->pc->scratch;
     VarId *vars = ARENA_ARRAY(arena, VarId, b->n_args + 1);
     int64_t *values = ARENA_ARRAY(arena, int64_t, b->n_args + 1);
-    *out = (SizeSet){ 0, vars, values };
+    *out = (SizeSet){ .vars = vars, .values = values };
     for (unsigned i = 0; i < b->n_args; i++)
         if (!b->args[i].value)
             vars[out->n++] = b->args[i].var;

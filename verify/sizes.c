@@ -40,7 +40,8 @@ SizeSet sizes_of(Arena *arena, const Op *proc)
 {
     const Block *b = proc->blocks[0];
     VarId *vars = ARENA_ARRAY(arena, VarId, b->n_args + 1);
-    SizeSet out = { 0, vars, ARENA_ARRAY(arena, int64_t, b->n_args + 1) };
+    SizeSet out = { .vars = vars,
+                    .values = ARENA_ARRAY(arena, int64_t, b->n_args + 1) };
     for (unsigned i = 0; i < b->n_args; i++)
         if (!b->args[i].value)
             vars[out.n++] = b->args[i].var;
@@ -229,7 +230,7 @@ static bool note_launches(Op *op, void *user)
 
 static bool fits_alone(const Chooser *c, unsigned i, int64_t v)
 {
-    SizeSet one = { 1, &c->set.vars[i], &v };
+    SizeSet one = { .n = 1, .vars = &c->set.vars[i], .values = &v };
     return !sizes_broken(c->proc, &one);
 }
 

@@ -7,13 +7,14 @@
 #ifndef EXO_VERIFY_SIZES_H
 #define EXO_VERIFY_SIZES_H
 
-#include "ir/ir.h"
+#include "passes/prove.h"
 
 /* A value for each control parameter of a procedure, in their order. */
 typedef struct SizeSet {
     unsigned n;
     const VarId *vars;
     const int64_t *values;
+    bool meets; /* two tasks may come to one place of global memory here */
 } SizeSet;
 
 typedef struct SizeSets {
@@ -42,14 +43,13 @@ unsigned sizes_choose(Arena *arena, Module *m, const Op *proc, Module *of,
  * which depend on it 0, 1, depth - 1, depth, depth + 1 and 2 depth + 1 trips
  * (depth: that of the deepest ring, or the modulus by which slots of shared
  * memory are counted), and task loops one task, two and three, with last
- * tiles that are whole and ragged; and as many as bring a loop to where a
- * condition on it changes its outcome (`k != 77`, `b < 100`), and tasks to
- * where they may come to the places of others (`y[b % 40]`, `y[b / 8 % 5]`,
- * with another loop `y[7 * b + i]`); and a parameter around where a condition
- * on it does (`K > 100`, a bool). The others stay at a value with some trips.
- * Adds sets that are all different and keep the
- * asserts. */
-void sizes_derive(Arena *arena, Module *m, const Op *proc, SizeSets *out);
+ * tiles that are whole and ragged; the others stay at a value with some trips.
+ * And those with which conditions on sizes and loops have each outcome
+ * (`k != 77`, `K > 100`, a bool), and those at which two tasks come to one
+ * place of global memory, as far as the prover finds any; out->beyond where it
+ * does not know. Adds sets that are all different and keep the asserts. */
+void sizes_derive(Arena *arena, Module *m, const Op *proc, Prover *prover,
+                  SizeSets *out);
 /* What the first n sets take the loops through:
  * `tm: 1, 2 tasks; k: 0, 1, 4 trips; whole and ragged tiles`. */
 void sizes_print_phases(StrBuf *out, Module *m, const Op *proc,

@@ -6,8 +6,6 @@
 
 enum { SIZE_LOOPS = 64, SIZE_MAPPED = 32 };
 #define SIZE_MOST (INT64_C(1) << 20)
-/* The last iteration to which a loop is taken. */
-enum { SIZE_MOST_TURN = 1 << 13 };
 
 /* A loop whose bounds depend on parameters. */
 typedef struct SizeLoop {
@@ -58,9 +56,16 @@ void chooser_load(Chooser *c, const int64_t *values);
  * many sets. */
 bool chooser_add(Chooser *c, SizeSets *out);
 
-/* Adds sets with so many trips of two loops that tasks come to each other's
- * places by their strides, and so many tasks that they do by moduli and
- * quotients. base: values to start from. */
-void sizes_meet(Chooser *c, const int64_t *base, SizeSets *out);
+/* Adds the least sizes with which cond can hold where f does, the greatest of
+ * them counting; parameters that it says nothing of are as in base. False:
+ * there are none up to SIZE_MOST, or too many sets. */
+bool sizes_least(Chooser *c, Prover *prover, const Facts *f, const Cond *cond,
+                 const int64_t *base, SizeSets *out);
+/* Adds sets with which the conditions of the program have all their outcomes,
+ * starting from the values tried; trips: that give a loop all its phases. */
+void sizes_outcomes(Chooser *c, Prover *prover, int64_t trips, SizeSets *out);
+/* Adds sets at which two tasks come to one place of global memory, starting
+ * from the values tried. */
+void sizes_meet(Chooser *c, Prover *prover, SizeSets *out);
 
 #endif

@@ -4,26 +4,7 @@
 
 #include <string.h>
 
-enum { MOST_SETS = 32, MOST_DEPTH = 8, TRIES = 64 };
-enum { MOST_TURNS = 8 };
-
-/* A value of a parameter at which a condition changes its outcome, what else
- * stands in it being 0. */
-typedef struct Border {
-    unsigned param;
-    int64_t at;
-} Border;
-
-/* Iterations of loops at which a condition changes its outcome, or tasks come
- * to the places of others. */
-typedef struct Turns {
-    Border border[MOST_TURNS];
-    unsigned n_borders;
-    const Chooser *c;
-    unsigned n;
-    const SizeLoop *loop[MOST_TURNS];
-    int64_t at[MOST_TURNS];
-} Turns;
+enum { MOST_SETS = 96, MOST_DEPTH = 8, TRIES = 64 };
 
 bool chooser_add(Chooser *c, SizeSets *out)
 {
@@ -113,147 +94,9 @@ static int64_t depth_of(const Chooser *c)
     return depth > MOST_DEPTH ? MOST_DEPTH : depth;
 }
 
-/* ---- turns --------------------------------------------------------------- */
-
-/* Where the loop over v takes a condition on e to its other outcome, as far as
- * this term says; -1: nowhere. */
-static int64_t turn_of(const Affine *e, const Term *t, VarId v)
-{
-    const Atom *a = t->atom;
-    bool later = (e->constant < 0) != (t->coef < 0);
-    int64_t times = later ? -(e->constant / t->coef) : -1;
-    if (a->kind == ATOM_var)
-        return a->var == v ? times : -1;
-    if (a->kind == ATOM_opaque || !affine_uses(a->arg, v))
-        return -1;
-    int64_t step = affine_coef(a->arg, v);
-    int64_t round = step > 1 ? a->divisor / step : a->divisor;
-    return a->kind == ATOM_mod      ? round - 1
-           : times > SIZE_MOST_TURN ? -1
-                                    : (times + 1) * round;
-}
-
-static void add_turn(Turns *t, const SizeLoop *l, int64_t at)
-{
-    for (unsigned i = 0; i < t->n; i++)
-        if (t->loop[i] == l && t->at[i] == at)
-            return;
-    if (at < 0 || at > SIZE_MOST_TURN || t->n == MOST_TURNS)
-        return;
-    t->loop[t->n] = l;
-    t->at[t->n++] = at;
-}
-
-static void add_border(Turns *t, unsigned param, int64_t at)
-{
-    const Chooser *c = t->c;
-    int64_t most = SIZE_MOST;
-    for (unsigned k = 0; k < c->n_loops; k++)
-        if (size_loop_uses(&c->loops[k], c->set.vars[param]))
-            most = SIZE_MOST_TURN;
-    for (unsigned i = 0; i < t->n_borders; i++)
-        if (t->border[i].param == param && t->border[i].at == at)
-            return;
-    bool is_bool = var_get(c->m->exprs, c->set.vars[param])->kind == VAR_bool;
-    if (at >= (is_bool ? 1 : 2) && at <= most && t->n_borders < MOST_TURNS)
-        t->border[t->n_borders++] = (Border){ param, at };
-}
-
-/* `K > 100`, `m < K - 100`, `flag`; not `m < K`, which loops decide. */
-static void note_borders(Turns *t, const Affine *e)
-{
-    for (unsigned i = 0; i < t->c->set.n; i++) {
-        int64_t coef = affine_coef(e, t->c->set.vars[i]);
-        if (coef && (e->constant < 0) != (coef < 0) && e->constant != INT64_MIN)
-            add_border(t, i, -(e->constant / coef));
-    }
-}
-
-static void note_turns(const Affine *e, void *user)
-{
-    Turns *t = user;
-    note_borders(t, e);
-    for (unsigned i = 0; i < t->c->set.n; i++)
-        if (affine_uses(e, t->c->set.vars[i]))
-            return;
-    for (unsigned k = 0; k < t->c->n_loops; k++)
-        for (uint32_t i = 0; i < e->n_terms; i++)
-            add_turn(t, &t->c->loops[k],
-                     turn_of(e, &e->terms[i], t->c->loops[k].var));
-}
-
-/* Where tasks come back to a place, or leave one out, as places are counted by
- * the modulus or quotient of an index. */
-static void note_places(Turns *t, const Affine *e)
-{
-    for (uint32_t i = 0; e && i < e->n_terms; i++) {
-        const Atom *a = e->terms[i].atom;
-        if (a->kind != ATOM_mod && a->kind != ATOM_floordiv)
-            continue;
-        for (unsigned k = 0; k < t->c->n_loops; k++) {
-            const SizeLoop *l = &t->c->loops[k];
-            int64_t step = affine_coef(a->arg, l->var);
-            if (l->tasks && step > 0)
-                add_turn(t, l, (a->divisor + step - 1) / step - 1);
-        }
-    }
-}
-
-static bool note_turn(Op *op, void *user)
-{
-    if (op->code == OP_ctl_if)
-        cond_walk_exprs(op->operands[0].u.cond, note_turns, user);
-    for (unsigned i = 0; i < op->n_operands; i++) {
-        if (op->operands[i].kind != OPND_access)
-            continue;
-        const Access *a = op->operands[i].u.access;
-        for (unsigned k = 0; k < a->rank; k++)
-            note_places(user, a->dims[k].lo);
-    }
-    return true;
-}
-
-/* The loop comes to the iteration of the turn, and one further,
- * where it has not been there with up to `most` trips. */
-static void try_turn(Chooser *c, unsigned i, const Turns *t, unsigned k,
-                     int64_t most, const int64_t *base, SizeSets *out)
-{
-    const SizeLoop *l = t->loop[k];
-    Env env = sizes_env(&c->set);
-    int64_t lo;
-    chooser_load(c, base);
-    if (!affine_eval(l->lo, &env, &lo))
-        return;
-    for (int64_t n = t->at[k] - lo + 1; n <= t->at[k] - lo + 2; n++)
-        if (n > most)
-            try_trips(c, i, l, n, false, base, out);
-}
-
-/* A parameter just below the border, on it and just above: a bool at both
- * values, a size from 1 on. */
-static void try_border(Chooser *c, const Border *b, const int64_t *base,
-                       SizeSets *out)
-{
-    VarKind kind = var_get(c->m->exprs, c->set.vars[b->param])->kind;
-    int64_t least = kind == VAR_size ? 1 : 0;
-    int64_t last = kind == VAR_bool ? 1 : b->at + 2;
-    for (int64_t v = b->at - 1; v <= last; v++) {
-        if (v < least || v % c->step[b->param])
-            continue;
-        chooser_load(c, base);
-        c->values[b->param] = v;
-        c->pinned[b->param] = true;
-        bool ok = chooser_mend(c);
-        c->pinned[b->param] = false;
-        if (ok)
-            chooser_add(c, out);
-    }
-}
-
 /* ---- all phases ---------------------------------------------------------- */
 
-static void vary(Chooser *c, unsigned i, const Turns *turns,
-                 const int64_t *base, SizeSets *out)
+static void vary(Chooser *c, unsigned i, const int64_t *base, SizeSets *out)
 {
     int64_t depth = depth_of(c);
     int64_t seq[] = { 1, depth, depth + 1, 2 * depth + 1, depth - 1, 0 };
@@ -271,17 +114,12 @@ static void vary(Chooser *c, unsigned i, const Turns *turns,
             try_trips(c, i, l, seq[j], false, base, out);
         try_trips(c, i, l, depth, true, base, out);
     }
-    for (unsigned k = 0; k < turns->n; k++)
-        if (size_loop_uses(turns->loop[k], c->set.vars[i]))
-            try_turn(c, i, turns, k, turns->loop[k]->tasks ? 3 : 2 * depth + 1,
-                     base, out);
 }
 
-void sizes_derive(Arena *arena, Module *m, const Op *proc, SizeSets *out)
+void sizes_derive(Arena *arena, Module *m, const Op *proc, Prover *prover,
+                  SizeSets *out)
 {
     Chooser *c = chooser_new(arena, m, proc);
-    Turns turns = { .c = c };
-    op_walk((Op *)proc, note_turn, &turns);
     int64_t *base = ARENA_ARRAY(arena, int64_t, c->set.n + 1);
     find_base(c, base, 2, depth_of(c) + 1, false);
     if (!sizes_broken(proc, &c->set))
@@ -289,12 +127,11 @@ void sizes_derive(Arena *arena, Module *m, const Op *proc, SizeSets *out)
     find_base(c, base, 1, 2, true);
     if (!sizes_broken(proc, &c->set))
         chooser_add(c, out);
-    sizes_meet(c, base, out);
+    sizes_meet(c, prover, out);
     for (unsigned i = 0; i < c->set.n; i++)
-        vary(c, i, &turns, base, out);
+        vary(c, i, base, out);
     find_base(c, base, 2, depth_of(c) + 1, false);
-    for (unsigned i = 0; i < turns.n_borders; i++)
-        try_border(c, &turns.border[i], base, out);
+    sizes_outcomes(c, prover, 2 * depth_of(c) + 1, out);
 }
 
 /* ---- what they cover ----------------------------------------------------- */

@@ -239,17 +239,25 @@ static const char *derived_scope(Check *c, const SizeSets *sets, size_t n,
     return text;
 }
 
+#define MEETING_WITHOUT_FAULT                                              \
+    "two tasks may come to one place of global memory, though not at the " \
+    "sizes run: give sizes"
+
 static const char *check_derived(Check *c, Arena *arena)
 {
     SizeSets sets = { 0 };
     StrBuf which = { 0 };
     size_t n = 0;
-    sizes_derive(arena, c->p->m, c->p->proc, &sets);
+    Prover *prover = c->ask->prover ? c->ask->prover : prover_layer1(arena);
+    sizes_derive(arena, c->p->m, c->p->proc, prover, &sets);
     c->most_events = MOST_DERIVED;
     c->most_work = MOST_DERIVED_WORK;
-    for (; n < sets.len && check_set(c, &sets.data[n]); n++)
+    for (; n < sets.len && check_set(c, &sets.data[n]); n++) {
         strbuf_addf(&which, "%s%s", n ? "; " : "",
                     *c->sizes ? c->sizes : "all sizes");
+        if (sets.data[n].meets)
+            sets.beyond = MEETING_WITHOUT_FAULT;
+    }
     if (n && n >= sets.needed && n < sets.len && !c->refuted &&
         (c->n_events >= c->most_events || c->work >= c->most_work))
         c->unknown = NULL;

@@ -8,6 +8,7 @@
 #ifndef EXO_VERIFY_SYNC_CHECK_H
 #define EXO_VERIFY_SYNC_CHECK_H
 
+#include "passes/prove.h"
 #include "verify/check.h"
 
 #define SYNC_CHECK_VERSION 1
@@ -21,6 +22,7 @@ typedef struct SyncSize {
 typedef struct SyncAsk {
     unsigned n_sizes; /* 0: sizes derived from the program */
     const SyncSize *sizes;
+    Prover *prover;    /* of places of tasks; NULL: the first layer */
     bool every_step;   /* run all steps of loops that are steady, too */
     uint64_t most_mib; /* memory that may be used; 0: SYNC_MOST_MIB */
 } SyncAsk;
