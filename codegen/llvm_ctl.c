@@ -654,6 +654,8 @@ static bool emit_op(Emit *e, Op *op)
     case OP_async_frag_extract:
     case OP_async_frag_insert:
         return emit_frag(e, op);
+    case OP_async_prefetch_tensormap:
+        return emit_prefetch(e, op);
     case OP_async_bulk_tensor_load:
     case OP_async_bulk_tensor_store:
     case OP_async_bulk_tensor_reduce:

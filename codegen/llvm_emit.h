@@ -183,6 +183,7 @@ LLVMValueRef emit_frag_get(Emit *e, const Type *t, const EmitValue *ev,
 
 bool emit_sync(Emit *e, Op *op);
 bool emit_copy(Emit *e, Op *op);
+bool emit_prefetch(Emit *e, const Op *op);
 
 /* ---- codegen/llvm_mma.c: tensor cores ------------------------------------ */
 

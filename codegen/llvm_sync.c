@@ -22,7 +22,9 @@ static const char *plain_ptx(const Op *op)
     case OP_async_warp_sync:
         return "bar.warp.sync 0xffffffff;";
     case OP_async_barrier_cluster_arrive:
-        return "barrier.cluster.arrive.release.aligned;";
+        return op_attr_int(op, "relaxed", 0)
+                   ? "barrier.cluster.arrive.relaxed.aligned;"
+                   : "barrier.cluster.arrive.release.aligned;";
     case OP_async_barrier_cluster_wait:
         return "barrier.cluster.wait.acquire.aligned;";
     case OP_async_griddepcontrol_wait:
@@ -311,6 +313,20 @@ static bool add_map_operand(Emit *e, const Op *op, const Access *access, Asm *a)
                     asm_in(a, "r", v));
     }
     strbuf_add(&a->text, "}]");
+    return true;
+}
+
+bool emit_prefetch(Emit *e, const Op *op)
+{
+    const EmitValue *map = emit_value(e, op->operands[0].u.value);
+    if (map->n != 1)
+        return emit_error(e, op,
+                          "needs a tensor map that is a parameter of "
+                          "the kernel");
+    Asm a = asm_new(e);
+    strbuf_addf(&a.text, "prefetch.tensormap [$%u];",
+                asm_in(&a, "l", map->parts[0]));
+    asm_call(&a, ASM_EFFECT);
     return true;
 }
 

@@ -103,6 +103,10 @@ typedef struct SyncTimeline {
 const SyncTimeline *sync_timeline_find(const char *name);
 /* Does a do all that b does? (reference 5.3, "implements") */
 bool sync_timeline_includes(const SyncTimeline *a, const SyncTimeline *b);
+/* Is an Await of such a barrier with this second timeline over when the reads
+ * are, `cp.async.bulk.wait_group.read`? Then what is read may be written, and
+ * nothing is known of what is written. */
+bool barrier_awaits_reads(BarrierKind kind, const SyncTimeline *second);
 bool instr_timeline_known(const char *name); /* with _instr */
 /* Why what this name of Exo-GPU stands for, a timeline, memory or instruction,
  * cannot be supported; NULL: it can, or nobody knows it. */

@@ -60,6 +60,12 @@ bool sync_timeline_includes(const SyncTimeline *a, const SyncTimeline *b)
     return (b->full & ~a->full) == 0 && (b->temporal & ~a->temporal) == 0;
 }
 
+bool barrier_awaits_reads(BarrierKind kind, const SyncTimeline *second)
+{
+    return kind == BARRIER_bulk_group &&
+           sync_timeline_includes(sync_timeline_find("cuda_temporal"), second);
+}
+
 bool instr_timeline_known(const char *name)
 {
     for (size_t i = 0; i < sizeof instrs / sizeof *instrs; i++)

@@ -439,6 +439,9 @@ static bool async_ok(Wellformed *w)
     case OP_async_bulk_tensor_store:
     case OP_async_bulk_tensor_reduce:
         return cache_hint_ok(w);
+    case OP_async_prefetch_tensormap:
+        return want_kind(w, "operand", operand_type(op, 0), TK_map,
+                         "a tensor map");
     case OP_async_frag_undef:
     case OP_async_frag_zero:
     case OP_async_frag_extract:

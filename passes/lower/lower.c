@@ -285,6 +285,14 @@ static void emit_cluster_barrier(Lower *L)
     lower_emit(L, OP_async_barrier_cluster_wait, 0, 0, 0);
 }
 
+/* All that the CTAs have done before is to initialise mbarriers. */
+static void emit_entry_barrier(Lower *L)
+{
+    Op *arrive = lower_emit(L, OP_async_barrier_cluster_arrive, 0, 0, 0);
+    op_set_bool(L->m, arrive, "relaxed", true);
+    lower_emit(L, OP_async_barrier_cluster_wait, 0, 0, 0);
+}
+
 static void emit_cta_barrier(Lower *L)
 {
     Op *op = lower_emit(L, OP_async_barrier_cta_sync, 0, 0, 0);
@@ -315,16 +323,40 @@ static void kernel_setup(Lower *L)
         }
         if (!LOWER_WRONG(L, "no-init-fence")) {
             lower_emit(L, OP_async_fence_mbarrier_init, 0, 0, 0);
-            lower_emit(L, OP_async_fence_proxy, 0, 0, 0);
+            op_set_str(L->m, lower_emit(L, OP_async_fence_proxy, 0, 0, 0),
+                       "space", "shared");
         }
         L->out = outer;
     }
     if (LOWER_WRONG(L, "no-entry-barrier"))
         return;
     if (L->ctas_signal)
-        emit_cluster_barrier(L);
+        emit_entry_barrier(L);
     else if (any)
         emit_cta_barrier(L);
+}
+
+/* The first copy through each tensor map would wait for it otherwise. */
+static void prefetch_maps(Lower *L)
+{
+    ExprCtx *x = L->m->exprs;
+    const Block *b = L->kernel->blocks[0];
+    Block *outer = L->out;
+    Op *once = NULL;
+    for (unsigned i = 0; i < b->n_args; i++) {
+        Value *v = b->args[i].value;
+        if (!v || v->type->kind != TK_map)
+            continue;
+        if (!once) {
+            once = lower_emit(L, OP_ctl_if, 1, 0, 1);
+            once->operands[0] = opnd_cond(
+                cond_cmp(x, CMP_eq, L->dev->thread, affine_const(x, 0)));
+            L->out = once->blocks[0];
+        }
+        lower_emit(L, OP_async_prefetch_tensormap, 1, 0, 0)->operands[0] =
+            opnd_value(v);
+    }
+    L->out = outer;
 }
 
 /* Behind the wait comes everything that touches global memory. The grid that
@@ -515,6 +547,7 @@ static bool lower_device(Lower *L, Op *proc, Op *device, unsigned k)
     op_set_int(L->m, L->kernel, "smem_bytes", L->smem.bytes);
     L->out = L->kernel->blocks[0];
     smem_emit(L);
+    prefetch_maps(L);
     kernel_setup(L);
     kernel_dependence(L);
     for (unsigned i = 0; i < L->dev->n_roles; i++)

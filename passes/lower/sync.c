@@ -497,7 +497,8 @@ static void await_bulk(Lower *L, Op *op, const ThreadSet *t, int64_t n)
     L->out = lower_elect(L);
     Op *wait = lower_emit(L, OP_async_bulk_wait_group, 0, 0, 0);
     op_set_int(L->m, wait, "n", LOWER_WRONG(L, "bulk-plus") ? n + 1 : n);
-    if (within(op_attr_str(op, "second", ""), "cuda_temporal"))
+    if (barrier_awaits_reads(BARRIER_bulk_group,
+                             sync_timeline_find(op_attr_str(op, "second", ""))))
         op_set_bool(L->m, wait, "read", true);
     L->out = outer;
     if (!quiet_warps(L, t))

@@ -17,7 +17,7 @@ typedef struct PlainRecord {
     unsigned n_pend;
     BarId free_bar;
     uint32_t mask, origin;
-    bool freed, before_alloc;
+    bool freed, before_alloc, read;
     struct PlainRecord *next;
 } PlainRecord;
 
@@ -114,7 +114,9 @@ static bool plain_witnessed(const Plain *p, const PlainRecord *r, ThreadsId c,
 {
     for (unsigned t = 0; t < p->threads; t++)
         if (plain_in(p, c, t) &&
-            ((r->sig[4 * t + VIS_issue] | r->sig[4 * t + VIS_full]) & l1->full))
+            ((r->sig[4 * t + VIS_issue] | r->sig[4 * t + VIS_full] |
+              (r->read ? r->sig[4 * t + VIS_temporal] : 0)) &
+             l1->full))
             return true;
     return false;
 }
@@ -172,6 +174,7 @@ static PlainRecord *plain_record(Plain *p, const PlainAccess *a, BarId free_bar,
     PlainRecord *r = plain_new(p, a->mask, free_bar);
     uint32_t q = 1u << a->initial;
     r->origin = a->origin;
+    r->read = !(a->flags & SYNC_MUTATE);
     for (unsigned t = 0; t < p->threads; t++) {
         if (a->flags & SYNC_ATOMIC)
             r->sig[4 * t + VIS_atomic] |= q;
@@ -340,6 +343,9 @@ static void plain_await(Plain *p, const SyncEvent *e, PlainRecord *r,
                         int64_t limit)
 {
     BarId bar = p->tensors[e->barrier].base + (BarId)e->home;
+    const SyncTensor *t = &p->run->program->tensors[e->barrier];
+    if (!r->read && barrier_awaits_reads(t->mem->barrier, e->node->second))
+        return;
     for (unsigned i = 0; i < r->n_pend; i++)
         if (r->bars[i] == bar && (int64_t)r->counts[i] <= limit) {
             plain_augment(p, r, e->threads, e->node->second);

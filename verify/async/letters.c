@@ -129,6 +129,12 @@ static const Row rows[] = {
       "griddepcontrol.launch_dependents",
       0,
       { 0 } },
+    { OP_async_prefetch_tensormap,
+      "prefetch.tensormap",
+      NULL,
+      "prefetch.tensormap",
+      0,
+      { 0 } },
     { OP_async_bulk_tensor_load,
       "cp.async.bulk.tensor",
       ".shared::cluster.global",
@@ -602,6 +608,10 @@ void letters_of_op(Alphabet *a, const Module *m, const Op *op, LetterVec *out)
     case OP_async_fence_proxy:
         add(a, out, "%s%s", name,
             strcmp(op_attr_str(op, "space", ""), "shared") ? "" : ".shared");
+        return;
+    case OP_async_barrier_cluster_arrive:
+        add(a, out, "%s%s", name,
+            op_attr_int(op, "relaxed", 0) ? ".relaxed" : "");
         return;
     case OP_async_barrier_cta_sync:
     case OP_async_barrier_cta_arrive:

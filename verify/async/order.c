@@ -191,6 +191,9 @@ static void make_cluster(Order *o, OrderCluster *c)
     c->cluster_acc[0] = clock_new(o, c->cap);
     c->cluster_acc[1] = clock_new(o, c->cap);
     c->cluster_phase = -1;
+    c->waited = ARENA_ARRAY(o->arena, int64_t, warps);
+    for (size_t i = 0; i < warps; i++)
+        c->waited[i] = -1;
     c->at_exit = ARENA_ARRAY(o->arena, Clock, o->n_ctas);
     c->remote = ARENA_ARRAY(o->arena, ArrivalVec, o->n_ctas);
     c->remote_bars = ARENA_ARRAY(o->arena, ArrivalVec, o->n_ctas);
@@ -588,6 +591,15 @@ static void fence_proxy(Order *o, const MachineEvent *e)
     c->version[order_warp(o, &e->agent)]++;
 }
 
+static bool is_initialiser(const Order *o, const MachineEvent *e,
+                           const OrderBar *b)
+{
+    FOR_MASK(l, e->agent.lanes)
+    if (b->init_lane == order_lane(o, &e->agent, l))
+        return true;
+    return false;
+}
+
 /* Either fence shows the objects that its thread initialised. */
 static void fence_init(Order *o, const MachineEvent *e)
 {
@@ -596,13 +608,33 @@ static void fence_init(Order *o, const MachineEvent *e)
     size_t left = 0;
     for (size_t i = 0; i < v->len; i++) {
         OrderBar *b = v->data[i];
-        FOR_MASK(l, e->agent.lanes)
-        if (b->init_lane == order_lane(o, &e->agent, l))
-            b->fence_epoch = c->epoch[order_warp(o, &e->agent)];
-        if (!b->fence_epoch)
+        if (!is_initialiser(o, e, b)) {
             v->data[left++] = b;
+            continue;
+        }
+        b->fence_epoch = c->epoch[order_warp(o, &e->agent)];
+        b->init_fenced = e->op->code == OP_async_fence_mbarrier_init;
     }
     v->len = left;
+}
+
+/* Those that arrive relaxed at the cluster's barrier show these objects. */
+static void show_inits(Order *o, const MachineEvent *e)
+{
+    OrderCluster *c = order_cluster(o, &e->agent);
+    for (size_t i = 0; i < o->n_bars; i++) {
+        OrderBar *b = c->bars[e->agent.cta * o->n_bars + i];
+        if (b && b->init_fenced && b->shown_phase < 0 &&
+            is_initialiser(o, e, b))
+            b->shown_phase = e->phase;
+    }
+}
+
+bool order_shown(const Order *o, const MachineEvent *e, const OrderBar *b)
+{
+    const OrderCluster *c = order_cluster((Order *)o, &e->agent);
+    return b->shown_phase >= 0 &&
+           c->waited[order_warp(o, &e->agent)] >= b->shown_phase;
 }
 
 /* ---- barriers of threads ------------------------------------------------- */
@@ -660,7 +692,10 @@ static void cluster_arrive(Order *o, const MachineEvent *e)
         c->cluster_phase = e->phase;
         clock_clear(acc, 0, c->cap);
     }
-    release(o, &e->agent, e->agent.lanes, acc);
+    if (op_attr_int(e->op, "relaxed", 0))
+        show_inits(o, e);
+    else
+        release(o, &e->agent, e->agent.lanes, acc);
 }
 
 static void step(Order *o, const MachineEvent *e)
@@ -685,6 +720,7 @@ static void step(Order *o, const MachineEvent *e)
         break;
     case OP_async_barrier_cluster_wait:
         acquire(o, &e->agent, e->agent.lanes, &c->cluster_acc[e->phase & 1]);
+        c->waited[order_warp(o, &e->agent)] = e->phase;
         return;
     case OP_async_bulk_commit_group:
         lanes_commit(o, e, c->bulk);
@@ -726,7 +762,12 @@ static void bar_init(Order *o, const MachineEvent *e)
     b->init_lane = order_lane(o, &e->agent, lane);
     b->init_epoch = c->epoch[order_warp(o, &e->agent)];
     b->fence_epoch = 0;
+<<<<<<< HEAD
     VEC_PUSH(o->arena, &c->unfenced[e->cta], b);
+=======
+    b->init_fenced = false;
+    b->shown_phase = -1;
+>>>>>>> e2ea937 (Bulk groups: a temporal Await is for the reads; kernels enter without a release)
 }
 
 /* cp.async.mbarrier.arrive tells of the thread's cp.async and of what it had

@@ -75,8 +75,11 @@ struct OrderBar {
     uint32_t agent; /* 0: never initialised */
     int64_t count, phase;
     uint32_t init_lane, init_epoch, fence_epoch; /* fence_epoch 0: no fence */
-    Clock acc;     /* all arrivals so far, and completed phases */
-    Clock done[2]; /* acc when phase p completed, by p & 1 */
+    bool init_fenced;                            /* by fence.mbarrier_init */
+    int64_t shown_phase; /* of the cluster barrier, arrived at relaxed after
+                            that; -1: none */
+    Clock acc;           /* all arrivals so far, and completed phases */
+    Clock done[2];       /* acc when phase p completed, by p & 1 */
     /* Of this phase, the one before and the one before that; open: bytes or
      * cp.async took part. */
     ArrivalVec arrivals[3];
@@ -121,6 +124,7 @@ typedef struct OrderCluster {
     Clock *named_acc;      /* by warp: of the use that it waits for */
     Clock cluster_acc[2];
     int64_t cluster_phase;
+    int64_t *waited; /* by warp: the cluster barrier's last phase; -1: none */
     uint32_t n_agents, cap;
     Clock *at_exit;          /* by CTA: what its ended warps knew */
     ArrivalVec *remote;      /* by CTA: signals from other CTAs, as stamps */
@@ -154,6 +158,9 @@ OrderBar *order_bar(Order *o, const MachineAgent *a, unsigned cta,
 const OrderEffect *order_effect(const Order *o, uint64_t number);
 /* Is all that the stamp stands for before what the clock's owner does next? */
 bool clock_knows(const Clock *c, const Stamp *s);
+/* Has a relaxed arrival at the cluster barrier shown the event's warp that the
+ * mbarrier is initialised? */
+bool order_shown(const Order *o, const MachineEvent *e, const OrderBar *b);
 /* Did phase p of the object complete, for one that knows c? It knows what lane
  * `own` did (ORDER_NOBODY: none). */
 bool order_phase_known(const OrderBar *b, const Clock *c, int64_t p,

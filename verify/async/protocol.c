@@ -12,9 +12,11 @@
 #include <string.h>
 
 /* Ordered after the initialisation, by a lane's or effect's clock. */
-static bool knows_init(const OrderBar *b, const Clock *c, uint32_t lane)
+static bool knows_init(const Order *o, const MachineEvent *e, const OrderBar *b,
+                       const Clock *c, uint32_t lane)
 {
-    return b->init_lane == lane || c->known[b->init_lane] >= b->init_epoch;
+    return b->init_lane == lane || c->known[b->init_lane] >= b->init_epoch ||
+           order_shown(o, e, b);
 }
 
 /* ---- causes -------------------------------------------------------------- */
@@ -82,7 +84,7 @@ static void count_turn(AsyncRun *r, const MachineEvent *e)
 static void check_init(AsyncRun *r, const MachineEvent *e, const OrderBar *b,
                        const Clock *c, uint32_t lane)
 {
-    if (!b->agent || knows_init(b, c, lane))
+    if (!b->agent || knows_init(&r->order, e, b, c, lane))
         return;
     bool remote = e->cta != e->agent.cta;
     protocol_fault(r, e, remote ? "CL-ENTRY" : "B-LIFE",
@@ -143,8 +145,9 @@ static void check_target(AsyncRun *r, const MachineEvent *e)
     CopyTarget t = { e->effect, e->cta, b->phase };
     VEC_PUSH(o->arena, &r->targets, t);
     if (b->agent &&
-        (!b->fence_epoch || (b->init_lane != first_lane(o, e) &&
-                             c->known[b->init_lane] < b->fence_epoch)))
+        (!b->fence_epoch ||
+         (b->init_lane != first_lane(o, e) &&
+          c->known[b->init_lane] < b->fence_epoch && !order_shown(o, e, b))))
         protocol_fault(r, e, remote ? "CL-ENTRY" : "B-LIFE",
                        "the copy engine may signal an mbarrier of cta %u "
                        "whose initialisation it need not see: no fence of the "

@@ -556,6 +556,7 @@ Step exec_sync(Warp *w, const Op *op, uint32_t mask)
     case OP_async_griddepcontrol_wait:
     case OP_async_griddepcontrol_launch_dependents:
     case OP_async_mbarrier_alloc:
+    case OP_async_prefetch_tensormap:
     case OP_async_setmaxnreg:
     case OP_async_warp_sync:
         return STEP_next;

@@ -65,6 +65,11 @@ static uint32_t change_number(Machine *m, const Change *c)
     return name->number = ++m->n_names;
 }
 
+static bool is_await(const Change *c)
+{
+    return c->kind == CHANGE_await || c->kind == CHANGE_await_reads;
+}
+
 /* ---- records and states ------------------------------------------------- */
 
 static RecordImage change_record(Machine *m, const Change *c, RecordId id)
@@ -81,8 +86,9 @@ static RecordImage change_record(Machine *m, const Change *c, RecordId id)
     else if (c->kind == CHANGE_arrive)
         out = record_arrive(m->records, id, c->c, c->l1, c->n, c->targets,
                             c->count);
-    else if (c->kind == CHANGE_await)
-        out = record_await(m->records, id, c->c, c->l2, *c->targets, c->limit);
+    else if (is_await(c))
+        out = record_await(m->records, id, c->c, c->l2, *c->targets, c->limit,
+                           c->kind == CHANGE_await_reads);
     else
         out = record_settle(m->records, id, m->fates.data);
     const Record *r = record_get(m->records, id);
@@ -141,8 +147,8 @@ static bool concerns(const Change *c, const Live *l)
 {
     if (c->kind == CHANGE_settle)
         return true;
-    return c->kind == CHANGE_await ? l->pends >> c->targets[0] % 64 & 1
-                                   : (l->witness & c->l1->full) != 0;
+    return is_await(c) ? l->pends >> c->targets[0] % 64 & 1
+                       : (l->witness & c->l1->full) != 0;
 }
 
 /* The handle's state after the change. */

@@ -97,6 +97,7 @@ static RecordId new_record(Machine *m, const Touching *a, BarId free_bar)
                  .pend = a->pend,
                  .n_pend = a->n_pend,
                  .free_bar = free_bar,
+                 .flags = a->flags & SYNC_MUTATE ? 0 : REC_READ,
                  .origin = a->node,
                  .mask = a->mask };
     bool ordered = !(a->flags & SYNC_OUT_OF_ORDER);
@@ -354,7 +355,8 @@ static bool do_await(Machine *m, const SyncEvent *e)
         return fault_at(m, FAULT_awaited_twice, e->barrier, e->home,
                         awaits + 1);
     BarId bar = bar_of(m, e->barrier, e->home);
-    Change c = { .kind = CHANGE_await,
+    bool reads = barrier_awaits_reads(t->mem->barrier, e->node->second);
+    Change c = { .kind = reads ? CHANGE_await_reads : CHANGE_await,
                  .c = e->threads,
                  .l2 = e->node->second,
                  .n = 1,

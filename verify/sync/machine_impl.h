@@ -200,7 +200,8 @@ typedef enum ChangeKind {
     CHANGE_fence,
     CHANGE_arrive,
     CHANGE_await,
-    CHANGE_settle /* as m->fates says */
+    CHANGE_await_reads, /* of reads alone */
+    CHANGE_settle       /* as m->fates says */
 } ChangeKind;
 
 typedef struct Change {
@@ -208,7 +209,7 @@ typedef struct Change {
     ThreadsId c;
     const SyncTimeline *l1, *l2;
     unsigned n;
-    const BarId *targets; /* await: one; settle: what the fates are */
+    const BarId *targets; /* awaits: one; settle: what the fates are */
     uint32_t count;
     int64_t limit;
 } Change;

@@ -142,15 +142,21 @@ static void drop_own(RecordTable *t, Record *r)
     r->own = r->own_qual = r->own_flags = 0;
 }
 
+/* The flags by which a record is witnessed, as bits. */
+static uint32_t witness_flags(const Record *r)
+{
+    uint32_t flags = 1u << VIS_issue | 1u << VIS_full;
+    return r->flags & REC_READ ? flags | 1u << VIS_temporal : flags;
+}
+
 static uint32_t witness_quals(const Record *r)
 {
-    uint32_t quals = 0;
+    uint32_t quals = 0, flags = witness_flags(r);
     for (uint32_t i = 0; i < r->n_vis; i++) {
-        unsigned f = r->vis[i].slot % VIS_flags;
-        if (f == VIS_issue || f == VIS_full)
+        if (flags >> r->vis[i].slot % VIS_flags & 1)
             quals |= 1u << (r->vis[i].slot / VIS_flags);
     }
-    if (r->own && (r->own_flags & (1u << VIS_issue | 1u << VIS_full)))
+    if (r->own && (r->own_flags & flags))
         quals |= 1u << r->own_qual;
     return quals;
 }
@@ -326,18 +332,16 @@ bool record_permits(const RecordTable *t, const Record *r, ThreadsId c,
 ThreadsId record_witnessed(const RecordTable *t, const Record *r, ThreadsId c,
                            const SyncTimeline *l1, bool *all)
 {
+    uint32_t flags = witness_flags(r);
     *all = false;
     if (!(r->witness & l1->full))
         return 0;
-    for (uint32_t i = 0; i < r->n_vis && !*all; i++) {
-        unsigned f = r->vis[i].slot % VIS_flags;
-        if ((f == VIS_issue || f == VIS_full) &&
+    for (uint32_t i = 0; i < r->n_vis && !*all; i++)
+        if ((flags >> r->vis[i].slot % VIS_flags & 1) &&
             (l1->full >> (r->vis[i].slot / VIS_flags) & 1))
             *all = threads_and(t->pool, r->vis[i].threads, c) != 0;
-    }
     ThreadsId part = 0;
-    if (r->own && (l1->full >> r->own_qual & 1) &&
-        (r->own_flags & (1u << VIS_issue | 1u << VIS_full)))
+    if (r->own && (l1->full >> r->own_qual & 1) && (r->own_flags & flags))
         part = threads_and(t->pool, r->own, c);
     if (r->own && part == r->own)
         *all = true;
@@ -502,9 +506,12 @@ RecordImage record_arrive(RecordTable *t, RecordId id, ThreadsId c,
 }
 
 RecordImage record_await(RecordTable *t, RecordId id, ThreadsId c,
-                         const SyncTimeline *l2, BarId bar, int64_t limit)
+                         const SyncTimeline *l2, BarId bar, int64_t limit,
+                         bool reads_only)
 {
     const Record *r = &t->records.data[id];
+    if (reads_only && !(r->flags & REC_READ))
+        return same(id);
     for (uint32_t i = 0; i < r->n_pend; i++) {
         if (r->pend[i].bar != bar || (int64_t)r->pend[i].count > limit)
             continue;

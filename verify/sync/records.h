@@ -40,7 +40,9 @@ typedef struct Pend {
     uint32_t count;
 } Pend;
 
-enum { REC_BEFORE_ALLOC = 1, REC_FREED = 2 };
+/* REC_READ: of a read. It is over for whoever sees it in time, so that is
+ * enough for an Arrive or a Fence to pass on. */
+enum { REC_BEFORE_ALLOC = 1, REC_FREED = 2, REC_READ = 4 };
 
 typedef struct Record {
     const Vis *vis;   /* ascending slots, sets not empty */
@@ -52,7 +54,7 @@ typedef struct Record {
     uint32_t flags;
     uint32_t origin; /* node that made it; 0: the allocation */
     uint32_t mask;   /* timelines it may hold */
-    /* Derived: timelines with an issue or full signature. */
+    /* Derived: timelines with a signature that may be witnessed. */
     uint32_t witness;
 } Record;
 
@@ -60,8 +62,8 @@ typedef struct State {
     BarId free_bar;
     uint32_t n_reads, n_mutates;
     const RecordId *records; /* reads, then mutates; each ascending */
-    /* Derived, of all records: timelines with an issue or full signature, and
-     * barriers waited for, as bits 1 << BarId % 64. Without both nothing but
+    /* Derived, of all records: timelines that may be witnessed, and barriers
+     * waited for, as bits 1 << BarId % 64. Without both nothing but
      * the end of a barrier changes them. */
     uint32_t witness;
     uint64_t pends;
@@ -107,9 +109,11 @@ RecordImage record_fence(RecordTable *t, RecordId id, ThreadsId c,
 RecordImage record_arrive(RecordTable *t, RecordId id, ThreadsId c,
                           const SyncTimeline *l1, unsigned n,
                           const BarId *targets, uint32_t count);
-/* Arrivals up to number `limit` are complete. */
+/* Arrivals up to number `limit` are complete; reads_only: as far as they are
+ * of reads. */
 RecordImage record_await(RecordTable *t, RecordId id, ThreadsId c,
-                         const SyncTimeline *l2, BarId bar, int64_t limit);
+                         const SyncTimeline *l2, BarId bar, int64_t limit,
+                         bool reads_only);
 
 /* What becomes of an element of a barrier. */
 typedef struct BarFate {
