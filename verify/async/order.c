@@ -762,12 +762,9 @@ static void bar_init(Order *o, const MachineEvent *e)
     b->init_lane = order_lane(o, &e->agent, lane);
     b->init_epoch = c->epoch[order_warp(o, &e->agent)];
     b->fence_epoch = 0;
-<<<<<<< HEAD
     VEC_PUSH(o->arena, &c->unfenced[e->cta], b);
-=======
     b->init_fenced = false;
     b->shown_phase = -1;
->>>>>>> e2ea937 (Bulk groups: a temporal Await is for the reads; kernels enter without a release)
 }
 
 /* cp.async.mbarrier.arrive tells of the thread's cp.async and of what it had
