@@ -205,7 +205,7 @@ KINDS = [
          replace(r"Await\((stored|done)", r"0\)", "1)"), "D-RELEASE D-LIFE"),
     Kind("drain", "drain of the stores is temporal", RINGS,
          replace(r"Await\((stored|done)", "cuda_in_order", "cuda_temporal"),
-         "D-RELEASE D-LIFE"),
+         "", never),
     # ---- fences and units ---------------------------------------------------
     Kind("", "fence removed",
          ["staged", "cluster_staged", "exchange", "cp_async", "sm80",
