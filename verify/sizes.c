@@ -362,7 +362,7 @@ SizeSet chooser_keep(const Chooser *c)
  * one step less than that where there is one trip (wide). */
 typedef struct Wish {
     int64_t seq, first, second, third, alone;
-    bool full, tiles, wide;
+    bool full, tiles, wide, whole;
 } Wish;
 
 /* Of the n-th loop. */
@@ -452,7 +452,7 @@ static void choose(Chooser *c, unsigned i, const Wish *w)
     bool tiles = !has_steps(c, c->set.vars[i]);
     if ((w->wide || (w->full && tiles)) && most > best)
         most -= c->step[i];
-    bool filled = w->wide || (w->tiles && tiles) ||
+    bool filled = w->wide || w->whole || (w->tiles && tiles) ||
                   (w->full && !is_second(c, c->set.vars[i]));
     c->values[i] = filled ? most : best;
 }
@@ -511,6 +511,7 @@ unsigned sizes_choose(Arena *arena, Module *m, const Op *proc, Module *of,
     Wish all = { 2 * depth + 1, 2, 1, 1, 3, .wide = true };
     Wish one = { 1, 1, 2, 2, 1, .tiles = true };
     Wish full = { depth > 1 ? depth : 2, 2, 2, 1, 2, .full = true };
+    Wish whole = { 1, 1, 2, 2, 2, .whole = true };
     unsigned n = add_set(c, &all, out, 0);
     n = add_set(c, &one, out, n);
     n = add_set(c, &full, out, n);
@@ -518,8 +519,10 @@ unsigned sizes_choose(Arena *arena, Module *m, const Op *proc, Module *of,
         all.first = 3;
         return add_set(c, &all, out, n);
     }
-    if (n < 3 || !same_steps(c, &out[0], &out[2]))
+    if (n < 3)
         return n;
+    if (!same_steps(c, &out[0], &out[2]))
+        return add_set(c, &whole, out, n);
     if (grid) { /* no most trips: one task for them */
         all.first = 1;
         add_set(c, &all, out, 0);
