@@ -31,8 +31,8 @@ enum { SIZE_SETS = 4 };
  * step in them, all steps but one, and all; one task, three of one cluster, or
  * where tasks have two dimensions two of one cluster with the most trips and
  * two along each dimension, which are four; of three dimensions so the first
- * two, and the other two; and two tasks of one cluster with one trip, all tiles
- * whole, so that nothing of the steps comes between the tasks. Writes up to
+ * two, and the other two; and two tasks of one cluster with one trip, all
+ * tiles whole, so that nothing of the steps comes between the tasks. Writes up to
  * SIZE_SETS sets that are all different and keep the asserts or checks of proc; answers
  * how many. 0: none was found. One empty set for a procedure without control
  * parameters. Where proc was lowered from a program (of module `of`; else
