@@ -32,11 +32,11 @@ enum { SIZE_SETS = 4 };
  * where tasks have two dimensions two of one cluster with the most trips and
  * two along each dimension, which are four; of three dimensions so the first
  * two, and the other two; and two tasks of one cluster with one trip, all
- * tiles whole, so that nothing of the steps comes between the tasks. Writes up to
- * SIZE_SETS sets that are all different and keep the asserts or checks of proc; answers
- * how many. 0: none was found. One empty set for a procedure without control
- * parameters. Where proc was lowered from a program (of module `of`; else
- * NULL), the loops and rings are the program's: a text that differs from it
+ * tiles whole, so that nothing of the steps comes between the tasks. Writes up
+ * to SIZE_SETS sets that are all different and keep the asserts or checks of
+ * proc; answers how many. 0: none was found. One empty set for a procedure
+ * without control parameters. Where proc was lowered from a program (of module
+ * `of`; else NULL), the loops and rings are the program's: a text that differs from it
  * does not choose where it is looked at. Everything in the arena. */
 unsigned sizes_choose(Arena *arena, Module *m, const Op *proc, Module *of,
                       const Op *program, SizeSet *out);

@@ -6,8 +6,8 @@ import re
 import sys
 
 import value_kinds
-from edits import (all_of, drop, move, mutant, replace, twice,
-                   unchanged)
+from edits import (all_of, drop, move, mutant, replace, twice, unchanged,
+                   where)
 from kinds import (Kind, from_one, late, late_from_two,
                    late_off_period, never, number, off_period, past_depth,
                    ragged)
@@ -163,7 +163,17 @@ KINDS = [
          "B-TX"),
     Kind("", "initialisation dropped", drop(r"mbarrier\.init"), "B-LIFE"),
     Kind("", "one of the two fences of the initialisation",
-         drop(r"fence\.mbarrier_init|^    async\.fence\.proxy$"), "", never),
+         where("relaxed = True",
+               drop(r"fence\.mbarrier_init|^    async\.fence\.proxy"), False),
+         "", never),
+    Kind("", "the proxy fence of the initialisation",
+         where("relaxed = True", drop(r"^    async\.fence\.proxy")), "", never),
+    Kind("", "the fence that relaxed arrivals show",
+         where("relaxed = True", drop(r"fence\.mbarrier_init")),
+         "B-LIFE CL-ENTRY"),
+    Kind("", "the end of a cluster is arrived at relaxed",
+         replace(r"barrier\.cluster\.arrive$", "arrive",
+                 "arrive {relaxed = True}"), "CL-EXIT D-RAW D-WAR D-WAW", late),
     Kind("", "fences of the initialisation dropped",
          drop_pair(r"fence\.mbarrier_init", r"fence\.proxy", False),
          "B-LIFE CL-ENTRY", but=["sm80_ring"]),

@@ -49,6 +49,15 @@ def drop(pattern):
     return edit
 
 
+def where(text, edit, found=True):
+    """The edit, of bases in which a line has the text, or none has."""
+
+    def edit_those(base):
+        return edit(base) if bool(base.find(text)) == found else []
+
+    return edit_those
+
+
 def under(pattern, head):
     """Each line found is put below a line of its own: an if or a loop."""
 

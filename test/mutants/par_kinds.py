@@ -164,7 +164,7 @@ KINDS = [
     Kind("proxy", "a free slot, with padding, is awaited in time only",
          ["sm80_ring"],
          replace(r"Await\((empty|free)", "cuda_in_order", "cuda_temporal"),
-         "D-RELEASE"),
+         "", never),
     Kind("fence-loop", "fence of the copies in a loop that may not run",
          ["sm80"], under(r"Fence\(Sm80_generic", "for z in seq(0, K / 32):"),
          DATA, only_one),
