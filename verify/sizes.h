@@ -36,8 +36,8 @@ enum { SIZE_SETS = 4 };
  * to SIZE_SETS sets that are all different and keep the asserts or checks of
  * proc; answers how many. 0: none was found. One empty set for a procedure
  * without control parameters. Where proc was lowered from a program (of module
- * `of`; else NULL), the loops and rings are the program's: a text that differs from it
- * does not choose where it is looked at. Everything in the arena. */
+ * `of`; else NULL), the loops and rings are the program's: a text that differs
+ * from it does not choose where it is looked at. Everything in the arena. */
 unsigned sizes_choose(Arena *arena, Module *m, const Op *proc, Module *of,
                       const Op *program, SizeSet *out);
 /* Sets for all phases: for each parameter in turn, values that give the loops
