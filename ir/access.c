@@ -48,6 +48,14 @@ const Access *access_compose(Module *m, const Access *a)
     return a;
 }
 
+const Access *access_behind_map(Module *m, const Access *a)
+{
+    const Op *map = a->base->def;
+    if (a->base->type->kind != TK_map || !map || map->code != OP_mem_window)
+        return NULL;
+    return compose_one(m, map->operands[0].u.access, a);
+}
+
 static unsigned instr_flags(const Instr *in, const Op *op, unsigned i)
 {
     if (i >= (in ? in->n_params : 0))

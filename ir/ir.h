@@ -380,6 +380,10 @@ void op_accesses(const Module *m, const Op *op, Arena *arena, OpAccessVec *out);
 /* The access through a window expressed on the tensor that owns the storage
  * (or on the map or parameter that stands for it). */
 const Access *access_compose(Module *m, const Access *a);
+/* The access through a tensor map expressed on what the map was made of; NULL
+ * where its base is no map that is made in the procedure. Nothing says here
+ * that a box may reach out of the map. */
+const Access *access_behind_map(Module *m, const Access *a);
 /* The allocation, parameter or map at the root of v's windows. */
 Value *value_root(Value *v);
 

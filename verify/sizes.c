@@ -81,6 +81,17 @@ static void note_depth(Chooser *c, const Value *v)
         c->depth = v->type->n;
 }
 
+bool chooser_decides(const Chooser *c, const Affine *e)
+{
+    for (unsigned i = 0; e && i < c->set.n; i++)
+        if (affine_uses(e, c->set.vars[i]))
+            return true;
+    for (size_t i = 0; e && i < c->sized.len; i++)
+        if (affine_uses(e, c->sized.data[i]))
+            return true;
+    return false;
+}
+
 /* Is e counted by a sequential loop that sizes decide? */
 static bool counts_trips(const Chooser *c, const Affine *e)
 {
@@ -174,9 +185,11 @@ static void note_loop(Chooser *c, const Op *op, unsigned dim, bool tasks,
                    .tasks = tasks,
                    .rank = rank };
     bool any = false;
+    l.var = op->blocks[0]->args[dim].var;
+    if (chooser_decides(c, lo) || chooser_decides(c, hi))
+        VEC_PUSH(c->arena, &c->sized, l.var);
     if (c->n_loops == SIZE_LOOPS || !l.lo || !l.hi)
         return;
-    l.var = op->blocks[0]->args[dim].var;
     for (unsigned i = 0; i < c->set.n; i++)
         any = any || size_loop_uses(&l, c->set.vars[i]);
     if (any)

@@ -46,9 +46,11 @@ unsigned sizes_choose(Arena *arena, Module *m, const Op *proc, Module *of,
  * memory are counted), and task loops one task, two and three, with last
  * tiles that are whole and ragged; the others stay at a value with some trips.
  * And those with which conditions on sizes and loops have each outcome
- * (`k != 77`, `K > 100`, a bool), and those at which two tasks come to one
- * place of global memory, as far as the prover finds any; out->beyond where it
- * does not know. Adds sets that are all different and keep the asserts. */
+ * (`k != 77`, `K > 100`, a bool) and loops are entered or not, those at which
+ * two tasks come to one place of global memory, and those at which two accesses
+ * come to one place of shared memory, as far as the prover finds any;
+ * out->beyond where it does not know. Adds sets that are all different and keep
+ * the asserts. */
 void sizes_derive(Arena *arena, Module *m, const Op *proc, Prover *prover,
                   SizeSets *out);
 /* What the first n sets take the loops through:

@@ -25,8 +25,9 @@ typedef struct Chooser {
     bool *pinned;  /* by parameter: may not be mended */
     SizeLoop loops[SIZE_LOOPS];
     unsigned n_loops;
-    int64_t depth;   /* of rings */
-    int64_t modulus; /* by which slots of shared memory are counted, or 0 */
+    VEC(VarId) sized; /* iterators of loops whose bounds sizes decide */
+    int64_t depth;    /* of rings */
+    int64_t modulus;  /* by which slots of shared memory are counted, or 0 */
     /* of the program whose loops count, when that is not proc: its parameters
      * in proc's terms */
     Module *of;
@@ -38,6 +39,8 @@ typedef struct Chooser {
 } Chooser;
 
 Chooser *chooser_new(Arena *arena, Module *m, const Op *proc);
+/* Do sizes decide e: is one in it, or a loop whose trips they decide? */
+bool chooser_decides(const Chooser *c, const Affine *e);
 bool size_loop_uses(const SizeLoop *l, VarId v);
 /* Trips at the values tried; -1: they do not decide it. */
 int64_t chooser_trips(const Chooser *c, const SizeLoop *l);
@@ -61,11 +64,34 @@ bool chooser_add(Chooser *c, SizeSets *out);
  * there are none up to SIZE_MOST, or too many sets. */
 bool sizes_least(Chooser *c, Prover *prover, const Facts *f, const Cond *cond,
                  const int64_t *base, SizeSets *out);
-/* Adds sets with which the conditions of the program have all their outcomes,
- * starting from the values tried; trips: that give a loop all its phases. */
-void sizes_outcomes(Chooser *c, Prover *prover, int64_t trips, SizeSets *out);
+/* Who looks for sizes at which conditions hold, and adds them to out. */
+typedef struct Seeker {
+    Chooser *c;
+    Prover *prover;
+    SizeSets *out;
+    const int64_t *base; /* for parameters that a condition does not speak of */
+    int64_t trips;       /* that a loop should have for all its phases */
+} Seeker;
+
+/* Can the condition hold where the facts do? For certain. */
+bool seek_can_hold(const Seeker *s, const Facts *f, const Cond *cond);
+/* Adds sizes with which cond holds at op, where f does, and such that steps
+ * follow, each where no set has them yet. what: what it is about, for
+ * out->beyond where it may hold at no sizes that can be run. */
+void seek_at(const Seeker *s, const Op *op, const Facts *f, const Cond *cond,
+             const char *what);
+/* The second half of seek_at: nothing is said of what is not found. */
+void seek_steps(const Seeker *s, const Op *op, const Facts *f,
+                const Cond *cond);
+
+/* Adds sets with which the conditions and loops of the program have all their
+ * outcomes. */
+void sizes_outcomes(const Seeker *s);
 /* Adds sets at which two tasks come to one place of global memory, starting
  * from the values tried. */
 void sizes_meet(Chooser *c, Prover *prover, SizeSets *out);
+/* Adds sets at which two accesses of a task come to one place of shared
+ * memory. */
+void sizes_touch(const Seeker *s);
 
 #endif

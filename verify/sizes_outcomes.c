@@ -1,48 +1,81 @@
-/* Sizes at which the conditions of a program have each of their outcomes.
+/* Sizes at which the conditions and loops of a program have each of their
+ * outcomes.
  *
  * An expression that a condition compares with zero is below it, on it or
- * above it. The prover finds the least sizes for each of these, under what
- * holds at the condition; and once more with steps that follow and with trips
- * in all loops, since what a skipped statement leaves undone shows later; and
- * for each two of the first expressions, all pairs of these. What one of the
- * sets has already is not sought. */
+ * above it; the condition holds or not; a loop is entered or not. The prover
+ * finds the least sizes for each of these, under what holds there; and once
+ * more with steps that follow and with trips in all loops, since what a skipped
+ * statement leaves undone shows later; and for each two of the first
+ * expressions, all pairs of these; and such that as many statements as can be
+ * at once fail to synchronise. What one of the sets has already is not
+ * sought. */
 #include "verify/sizes_impl.h"
 
 #include <string.h>
 
-/* Expressions of one program, and those of which pairs are sought. */
-enum { MOST_EXPRS = 32, MOST_PAIRED = 12 };
+/* Expressions of one program, those of which pairs are sought, and guards that
+ * are made to skip together. */
+enum { MOST_EXPRS = 32, MOST_PAIRED = 12, MOST_GUARDS = 24 };
 
 typedef struct Compared {
     Op *op;
     const Affine *expr;
 } Compared;
 
+/* A condition or a loop that decides whether something is synchronised, or
+ * whether something is touched. */
+typedef struct Guard {
+    Op *op;
+    const Cond *loose; /* then it is not, or then it is */
+} Guard;
+
 typedef struct Outcomes {
-    Chooser *c;
-    Prover *prover;
-    SizeSets *out;
-    const int64_t *base;
-    int64_t trips; /* that a loop should have for all its phases */
-    Op *op;        /* being looked at */
+    const Seeker *s;
+    Op *op; /* being looked at */
     Compared compared[MOST_EXPRS];
     unsigned n;
+    Guard guards[MOST_GUARDS];
+    unsigned n_guards;
     bool too_many;
 } Outcomes;
 
-/* ---- the expressions ----------------------------------------------------- */
-
-/* Do sizes decide it: is one in it, or a loop whose trips they decide? */
-static bool is_sized(const Chooser *c, const Affine *e)
+static Facts *facts_at(const Outcomes *o, Op *op)
 {
-    for (unsigned i = 0; i < c->set.n; i++)
-        if (affine_uses(e, c->set.vars[i]))
-            return true;
-    for (unsigned i = 0; i < c->n_loops; i++)
-        if (affine_uses(e, c->loops[i].var))
-            return true;
-    return false;
+    return prove_facts_at(o->s->c->arena, o->s->c->m, op);
 }
+
+/* ---- what a block does --------------------------------------------------- */
+
+typedef struct Doings {
+    const Module *m;
+    Arena *arena;
+    bool syncs, touches;
+} Doings;
+
+static bool note_doing(Op *op, void *user)
+{
+    Doings *d = user;
+    OpAccessVec all = { 0 };
+    if (op->code == OP_par_fence || op->code == OP_par_arrive ||
+        op->code == OP_par_await) {
+        d->syncs = true;
+        return true;
+    }
+    op_accesses(d->m, op, d->arena, &all);
+    d->touches = d->touches || all.len;
+    return true;
+}
+
+static Doings doings(const Outcomes *o, const Op *op, unsigned block)
+{
+    Doings d = { .m = o->s->c->m, .arena = o->s->c->arena };
+    const Block *b = block < op->n_blocks ? op->blocks[block] : NULL;
+    for (Op *in = b ? b->first : NULL; in; in = in->next)
+        op_walk(in, note_doing, &d);
+    return d;
+}
+
+/* ---- the expressions and guards ------------------------------------------ */
 
 static void note_expr(const Affine *e, void *user)
 {
@@ -51,7 +84,7 @@ static void note_expr(const Affine *e, void *user)
         if (o->compared[i].expr == e &&
             op_parent(o->compared[i].op) == op_parent(o->op))
             return;
-    if (!is_sized(o->c, e))
+    if (!chooser_decides(o->s->c, e))
         return;
     if (o->n == MOST_EXPRS)
         o->too_many = true;
@@ -59,139 +92,144 @@ static void note_expr(const Affine *e, void *user)
         o->compared[o->n++] = (Compared){ o->op, e };
 }
 
-static bool note_if(Op *op, void *user)
+/* Where op's first block is entered under cond. */
+static void note_guard(Outcomes *o, Op *op, const Cond *cond)
+{
+    ExprCtx *x = o->s->c->m->exprs;
+    Doings in = doings(o, op, 0), other = doings(o, op, 1);
+    const Cond *loose = NULL;
+    if (in.syncs != other.syncs && !(in.syncs ? in : other).touches)
+        loose = in.syncs ? cond_not(x, cond) : cond;
+    else if (!in.syncs && !other.syncs && in.touches != other.touches)
+        loose = in.touches ? cond : cond_not(x, cond);
+    if (loose && o->n_guards < MOST_GUARDS)
+        o->guards[o->n_guards++] = (Guard){ op, loose };
+}
+
+static void count_expr(const Affine *e, void *user)
+{
+    unsigned *n = user;
+    *n += e != NULL;
+}
+
+/* Both outcomes of what is more than one comparison. */
+static void seek_whole(Outcomes *o, Op *op, const Cond *cond, const char *what)
+{
+    Facts *f = facts_at(o, op);
+    seek_at(o->s, op, f, cond, what);
+    seek_at(o->s, op, f, cond_not(o->s->c->m->exprs, cond), what);
+}
+
+static void note_if(Outcomes *o, Op *op)
+{
+    const Cond *cond = op->operands[0].u.cond;
+    unsigned n_exprs = 0, before = o->n;
+    cond_walk_exprs(cond, count_expr, &n_exprs);
+    cond_walk_exprs(cond, note_expr, o);
+    if (o->n == before)
+        return;
+    note_guard(o, op, cond);
+    if (n_exprs > 1)
+        seek_whole(o, op, cond, "the condition");
+}
+
+static void note_for(Outcomes *o, Op *op)
+{
+    ExprCtx *x = o->s->c->m->exprs;
+    const Affine *trips =
+        affine_sub(x, op->operands[1].u.index, op->operands[0].u.index);
+    if (strcmp(op_attr_str(op, "mode", "seq"), "seq") || !trips ||
+        !chooser_decides(o->s->c, trips))
+        return;
+    const Cond *some = cond_cmp(x, CMP_gt, trips, affine_const(x, 0));
+    note_guard(o, op, some);
+    seek_whole(o, op, some, "the loop");
+}
+
+static bool note_op(Op *op, void *user)
 {
     Outcomes *o = user;
     o->op = op;
     if (op->code == OP_ctl_if)
-        cond_walk_exprs(op->operands[0].u.cond, note_expr, o);
+        note_if(o, op);
+    else if (op->code == OP_ctl_for)
+        note_for(o, op);
     return true;
 }
 
-/* ---- one outcome --------------------------------------------------------- */
+/* ---- outcomes ------------------------------------------------------------ */
 
 static const Cond *outcome(const Outcomes *o, const Affine *e, CmpOp cmp)
 {
-    ExprCtx *x = o->c->m->exprs;
+    ExprCtx *x = o->s->c->m->exprs;
     return cond_cmp(x, cmp, e, affine_const(x, 0));
 }
 
-static bool can_hold(const Outcomes *o, const Facts *f, const Cond *c)
+static void assume_all(Facts *f, const Facts *more)
 {
-    return prove_satisfiable(o->prover, f, c).answer == PROVE_yes;
-}
-
-/* Does one of the sets have it? */
-static bool is_covered(const Outcomes *o, const Facts *f, const Cond *cond)
-{
-    ExprCtx *x = o->c->m->exprs;
-    for (size_t k = 0; k < o->out->len; k++) {
-        const SizeSet *set = &o->out->data[k];
-        Facts *at = facts_copy(o->c->arena, f);
-        for (unsigned i = 0; i < set->n; i++)
-            facts_assume(at, cond_cmp(x, CMP_eq, affine_var(x, set->vars[i]),
-                                      affine_const(x, set->values[i])));
-        if (can_hold(o, at, cond))
-            return true;
-    }
-    return false;
-}
-
-static void add_where_it_can(const Outcomes *o, const Facts *f,
-                             const Cond **cond, const Cond *more)
-{
-    const Cond *both = cond_and(o->c->m->exprs, *cond, more);
-    if (both && can_hold(o, f, both))
-        *cond = both;
-}
-
-/* The condition, and as far as it can be so: so many steps follow it in the
- * loops around op, and all loops have trips for all phases. */
-static const Cond *with_steps(const Outcomes *o, const Op *op, const Facts *f,
-                              const Cond *cond)
-{
-    ExprCtx *x = o->c->m->exprs;
-    for (op = op_parent(op); op; op = op_parent(op)) {
-        if (op->code != OP_ctl_for ||
-            strcmp(op_attr_str(op, "mode", "seq"), "seq"))
-            continue;
-        const Affine *left =
-            affine_sub(x, op->operands[1].u.index,
-                       affine_var(x, op->blocks[0]->args[0].var));
-        add_where_it_can(o, f, &cond,
-                         cond_cmp(x, CMP_gt, left, affine_const(x, o->trips)));
-    }
-    for (unsigned i = 0; i < o->c->n_loops; i++) {
-        const SizeLoop *l = &o->c->loops[i];
-        int64_t trips = l->tasks ? 1 : o->trips;
-        add_where_it_can(o, f, &cond,
-                         cond_cmp(x, CMP_ge, affine_sub(x, l->hi, l->lo),
-                                  affine_const(x, trips)));
-    }
-    return cond;
-}
-
-static void seek(Outcomes *o, const Op *op, const Facts *f, const Cond *cond)
-{
-    Proof p = prove_satisfiable(o->prover, f, cond);
-    bool found = p.answer == PROVE_no || is_covered(o, f, cond) ||
-                 (p.answer == PROVE_yes &&
-                  sizes_least(o->c, o->prover, f, cond, o->base, o->out));
-    if (!found && !o->out->beyond)
-        o->out->beyond = arena_printf(
-            o->c->arena, "the condition of line %u %s: give sizes",
-            op->loc.line,
-            p.answer == PROVE_yes
-                ? "changes its outcome at sizes alone that are not run"
-                : "has outcomes that are not known to be met");
-    if (p.answer != PROVE_yes)
-        return;
-    cond = with_steps(o, op, f, cond);
-    if (!is_covered(o, f, cond))
-        sizes_least(o->c, o->prover, f, cond, o->base, o->out);
+    for (size_t i = 0; i < more->conds.len; i++)
+        facts_assume(f, more->conds.data[i]);
 }
 
 static const CmpOp sides[] = { CMP_eq, CMP_lt, CMP_gt };
 
-static void seek_pair(Outcomes *o, const Compared *a, const Compared *b)
+static void seek_sides(const Outcomes *o, const Compared *a)
 {
-    ExprCtx *x = o->c->m->exprs;
-    Facts *f =
-        facts_copy(o->c->arena, prove_facts_at(o->c->arena, o->c->m, a->op));
-    const Facts *g = prove_facts_at(o->c->arena, o->c->m, b->op);
-    for (size_t i = 0; i < g->conds.len; i++)
-        facts_assume(f, g->conds.data[i]);
+    Facts *f = facts_at(o, a->op);
+    for (unsigned k = 0; k < 3; k++)
+        seek_at(o->s, a->op, f, outcome(o, a->expr, sides[k]), "the condition");
+}
+
+static void seek_pair(const Outcomes *o, const Compared *a, const Compared *b)
+{
+    ExprCtx *x = o->s->c->m->exprs;
+    Facts *f = facts_at(o, a->op);
+    assume_all(f, facts_at(o, b->op));
     for (unsigned i = 0; i < 3; i++)
         for (unsigned k = 0; k < 3; k++) {
             const Cond *cond = cond_and(x, outcome(o, a->expr, sides[i]),
                                         outcome(o, b->expr, sides[k]));
-            if (!can_hold(o, f, cond))
-                continue;
-            cond = with_steps(o, b->op, f, cond);
-            if (!is_covered(o, f, cond))
-                sizes_least(o->c, o->prover, f, cond, o->base, o->out);
+            if (seek_can_hold(o->s, f, cond))
+                seek_steps(o->s, b->op, f, cond);
         }
 }
 
-void sizes_outcomes(Chooser *c, Prover *prover, int64_t trips, SizeSets *out)
+/* Guard i is loose, and as many others as can be at the same time. */
+static void seek_loose(const Outcomes *o, unsigned i)
 {
-    int64_t *base =
-        arena_memdup(c->arena, c->values, (c->set.n + 1) * sizeof *base);
-    Outcomes o = {
-        .c = c, .prover = prover, .out = out, .base = base, .trips = trips
-    };
-    op_walk((Op *)c->proc, note_if, &o);
+    ExprCtx *x = o->s->c->m->exprs;
+    Facts *f = facts_at(o, o->guards[i].op);
+    const Cond *cond = o->guards[i].loose;
+    if (!seek_can_hold(o->s, f, cond))
+        return;
+    for (unsigned k = 0; k < o->n_guards; k++) {
+        if (k == i)
+            continue;
+        Facts *both = facts_copy(o->s->c->arena, f);
+        assume_all(both, facts_at(o, o->guards[k].op));
+        const Cond *more = cond_and(x, cond, o->guards[k].loose);
+        if (!more || !seek_can_hold(o->s, both, more))
+            continue;
+        cond = more;
+        f = both;
+    }
+    seek_steps(o->s, o->guards[i].op, f, cond);
+}
+
+void sizes_outcomes(const Seeker *s)
+{
+    Outcomes o = { .s = s };
+    op_walk((Op *)s->c->proc, note_op, &o);
     for (unsigned i = 0; i < o.n; i++)
-        for (unsigned k = 0; k < 3; k++)
-            seek(&o, o.compared[i].op,
-                 prove_facts_at(c->arena, c->m, o.compared[i].op),
-                 outcome(&o, o.compared[i].expr, sides[k]));
+        seek_sides(&o, &o.compared[i]);
+    for (unsigned i = 0; i < o.n_guards; i++)
+        seek_loose(&o, i);
     unsigned paired = o.n < MOST_PAIRED ? o.n : MOST_PAIRED;
     for (unsigned i = 0; i < paired; i++)
         for (unsigned k = 0; k < i; k++)
             seek_pair(&o, &o.compared[k], &o.compared[i]);
-    if (o.too_many && !out->beyond)
-        out->beyond = "there are too many conditions on sizes to take each of "
-                      "them through its outcomes: give sizes";
-    chooser_load(c, base);
+    if (o.too_many && !s->out->beyond)
+        s->out->beyond = "there are too many conditions on sizes to take each "
+                         "of them through its outcomes: give sizes";
+    chooser_load(s->c, s->base);
 }

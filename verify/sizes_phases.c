@@ -131,7 +131,14 @@ void sizes_derive(Arena *arena, Module *m, const Op *proc, Prover *prover,
     for (unsigned i = 0; i < c->set.n; i++)
         vary(c, i, base, out);
     find_base(c, base, 2, depth_of(c) + 1, false);
-    sizes_outcomes(c, prover, 2 * depth_of(c) + 1, out);
+    Seeker seeker = { .c = c,
+                      .prover = prover,
+                      .out = out,
+                      .base = arena_memdup(arena, c->values,
+                                           (c->set.n + 1) * sizeof *base),
+                      .trips = 2 * depth_of(c) + 1 };
+    sizes_outcomes(&seeker);
+    sizes_touch(&seeker);
 }
 
 /* ---- what they cover ----------------------------------------------------- */

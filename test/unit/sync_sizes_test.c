@@ -24,7 +24,7 @@ typedef struct Row {
 static const Row rows[] = {
     /* a depth of three by a modulus; a trip count of 0 is allowed */
     { "M: size, N: size", RING,
-      "b: 1, 2, 3 tasks, whole and ragged; k: 0, 1, 2, 3, 4, 7 trips" },
+      "b: 1, 2, 3 tasks, whole and ragged; k: 0, 1, 2, 3, 4, 7, 8 trips" },
     /* N is M: k follows b, and its short loops cannot be had */
     { "M: size, N: size", "    assert N == M\n" RING,
       "b: 1, 2, 3 tasks, whole and ragged; k: 0, 1, 2, 3, 4, 7, 32, 63 "
@@ -90,10 +90,23 @@ static const Row rows[] = {
       "                    if j != 8:\n"
       "                        Fence(cuda_in_order, cuda_in_order)\n",
       "b: 1, 2, 3, 7, 8, 10, 11 tasks; k: 1, 2, 3, 7, 8, 10, 11 trips; i: 1, "
-      "2, 3, 9, 12, 13 trips; j: 1, 2, 3, 9, 12, 13 trips" },
+      "2, 3, 4, 9, 12, 13 trips; j: 1, 2, 3, 4, 9, 12, 13 trips" },
+    /* to where a loop is not entered, and to where a place is another */
+    { "M: size",
+      "    with CudaDeviceFunction(blockDim=32):\n"
+      "        for b in cuda_tasks(0, 1):\n"
+      "            s: f32[64] @ CudaSmemLinear\n"
+      "            for k in seq(0, M):\n"
+      "                for j in seq(M / 20, 1):\n"
+      "                    Fence(cuda_in_order, cuda_in_order)\n"
+      "                for t in cuda_threads(0, 32, unit=cuda_thread):\n"
+      "                    s[t] = 1.0\n"
+      "                for t in cuda_threads(0, 32, unit=cuda_thread):\n"
+      "                    s[t + k / 30] = 1.0\n",
+      "k: 1, 2, 3, 4, 20, 31, 34 trips; j: 0, 1 trips, ragged" },
     /* no ragged tiles */
     { "M: size, N: size", "    assert M % 32 == 0\n" RING,
-      "b: 1, 2, 3 tasks; k: 0, 1, 2, 3, 4, 7 trips" },
+      "b: 1, 2, 3 tasks; k: 0, 1, 2, 3, 4, 7, 8 trips" },
     /* nothing keeps this assert */
     { "M: size, N: size", "    assert M == N + 1\n    assert M == N\n" RING,
       NULL },
