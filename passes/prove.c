@@ -55,8 +55,11 @@ static Proof chain_satisfiable(Prover *self, const Facts *f, const Cond *c)
 {
     Chain *chain = (Chain *)self;
     Proof p = prove_satisfiable(chain->first, f, c);
-    return p.answer == PROVE_unknown ? prove_satisfiable(chain->second, f, c)
-                                     : p;
+    if (p.answer != PROVE_unknown)
+        return p;
+    Proof second = prove_satisfiable(chain->second, f, c);
+    second.effort += p.effort;
+    return second;
 }
 
 static ProveAnswer chain_bits_equal(Prover *self, const BitQuery *q,

@@ -75,6 +75,7 @@ typedef struct Proof {
      * counterexample, or a model. In the facts' arena. */
     unsigned n_values;
     const AtomValue *values;
+    unsigned long effort; /* about what it took, as Z3 counts resources */
 } Proof;
 
 /* `N = 5, i = 4`, in the order of the assignment. */

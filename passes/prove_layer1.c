@@ -34,6 +34,7 @@ typedef struct Query {
     LinearSystem sys;
     const Atom *atoms[LINEAR_COLS]; /* of the system's unknowns */
     unsigned cases, checks;
+    unsigned long effort; /* squares of the rows of the systems */
     bool large; /* some constraint was left out or a case not solved */
     bool cut;   /* cases were left out */
     bool nonlinear;
@@ -291,6 +292,7 @@ static bool solve_cases(Query *q, const Todo *todo, const Todo *ors)
             answer = LINEAR_large;
         else
             answer = linear_solve(&q->sys, accept_values, q);
+        q->effort += q->sys.rows.len * q->sys.rows.len;
     }
     if (answer == LINEAR_found) {
         found = true;
@@ -385,6 +387,7 @@ static Proof layer1_satisfiable(Prover *self, const Facts *f, const Cond *c)
         out = (Proof){ .answer = PROVE_unknown,
                        .reason = unknown_reason(&q, complete) };
     }
+    out.effort = q.effort;
     arena_free(q.arena);
     return out;
 }

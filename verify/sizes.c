@@ -7,7 +7,13 @@
 
 #include <string.h>
 
-enum { MAX_STEP = 4096, MAX_MEND = 4096, MAX_MODULUS = 16 };
+/* CHOSEN_MODULUS: of which checks that are expensive see all phases. */
+enum {
+    CHOSEN_MODULUS = 16,
+    MAX_STEP = 4096,
+    MAX_MEND = 4096,
+    MAX_MODULUS = SIZE_DEPTH
+};
 
 static bool size_value(const Env *env, const Atom *atom, int64_t *out)
 {
@@ -90,6 +96,14 @@ bool chooser_decides(const Chooser *c, const Affine *e)
         if (affine_uses(e, c->sized.data[i]))
             return true;
     return false;
+}
+
+/* An Await that leaves n arrivals out. */
+static void note_outstanding(Chooser *c, int64_t n)
+{
+    n = n < 0 ? -n - 1 : n;
+    if (n >= c->modulus)
+        c->modulus = n < SIZE_DEPTH ? n + 1 : SIZE_DEPTH;
 }
 
 /* Is e counted by a sequential loop that sizes decide? */
@@ -204,6 +218,8 @@ static bool note_op(Op *op, void *user)
     for (unsigned i = 0; i < op->n_operands; i++)
         if (op->operands[i].kind == OPND_access)
             note_moduli(c, op->operands[i].u.access);
+    if (op->code == OP_par_await)
+        note_outstanding(c, op_attr_int(op, "n", 0));
     if (op->code == OP_ctl_for) {
         note_loop(c, op, 0, has_tasks(op),
                   has_tasks(op) ? tasks_around(op) : 0);
@@ -519,7 +535,8 @@ unsigned sizes_choose(Arena *arena, Module *m, const Op *proc, Module *of,
     Chooser *c = chooser_new(arena, m, proc);
     if (program)
         look_at(c, of, program);
-    int64_t depth = c->modulus > c->depth ? c->modulus : c->depth;
+    int64_t modulus = c->modulus < CHOSEN_MODULUS ? c->modulus : CHOSEN_MODULUS;
+    int64_t depth = modulus > c->depth ? modulus : c->depth;
     bool grid = has_task_grid(c); /* then `full` has four tasks */
     Wish all = { 2 * depth + 1, 2, 1, 1, 3, .wide = true };
     Wish one = { 1, 1, 2, 2, 1, .tiles = true };

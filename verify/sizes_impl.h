@@ -4,7 +4,8 @@
 
 #include "verify/sizes.h"
 
-enum { SIZE_LOOPS = 64, SIZE_MAPPED = 32 };
+/* SIZE_DEPTH: the deepest ring of which all phases are run. */
+enum { SIZE_LOOPS = 64, SIZE_MAPPED = 32, SIZE_DEPTH = 128 };
 #define SIZE_MOST (INT64_C(1) << 20)
 
 /* A loop whose bounds depend on parameters. */
@@ -64,6 +65,17 @@ bool chooser_add(Chooser *c, SizeSets *out);
  * there are none up to SIZE_MOST, or too many sets. */
 bool sizes_least(Chooser *c, Prover *prover, const Facts *f, const Cond *cond,
                  const int64_t *base, SizeSets *out);
+/* A prover that has answered enough at some point, and knows nothing from then
+ * on: as many conditions with as many facts as there may be, an answer should
+ * come soon. */
+typedef struct MeteredProver {
+    Prover base;
+    Prover *inner;
+    uint64_t left; /* of what it may spend; 0: it has */
+} MeteredProver;
+
+MeteredProver prover_metered(Prover *inner, uint64_t most);
+
 /* Who looks for sizes at which conditions hold, and adds them to out. */
 typedef struct Seeker {
     Chooser *c;

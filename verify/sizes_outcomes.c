@@ -27,6 +27,7 @@ typedef struct Compared {
 typedef struct Guard {
     Op *op;
     const Cond *loose; /* then it is not, or then it is */
+    bool mixed;        /* it decides both */
 } Guard;
 
 typedef struct Outcomes {
@@ -98,12 +99,14 @@ static void note_guard(Outcomes *o, Op *op, const Cond *cond)
     ExprCtx *x = o->s->c->m->exprs;
     Doings in = doings(o, op, 0), other = doings(o, op, 1);
     const Cond *loose = NULL;
-    if (in.syncs != other.syncs && !(in.syncs ? in : other).touches)
+    bool mixed = (in.syncs ? in : other).touches;
+    if (in.syncs != other.syncs && (!mixed || op->code == OP_ctl_if))
         loose = in.syncs ? cond_not(x, cond) : cond;
     else if (!in.syncs && !other.syncs && in.touches != other.touches)
         loose = in.touches ? cond : cond_not(x, cond);
     if (loose && o->n_guards < MOST_GUARDS)
-        o->guards[o->n_guards++] = (Guard){ op, loose };
+        o->guards[o->n_guards++] =
+            (Guard){ op, loose, mixed && (in.syncs || other.syncs) };
 }
 
 static void count_expr(const Affine *e, void *user)
@@ -194,8 +197,9 @@ static void seek_pair(const Outcomes *o, const Compared *a, const Compared *b)
         }
 }
 
-/* Guard i is loose, and as many others as can be at the same time. */
-static void seek_loose(const Outcomes *o, unsigned i)
+/* Guard i is loose, and as many others as can be at the same time; mixed: those
+ * too that keep something from being touched then. */
+static void seek_loose(const Outcomes *o, unsigned i, bool mixed)
 {
     ExprCtx *x = o->s->c->m->exprs;
     Facts *f = facts_at(o, o->guards[i].op);
@@ -203,7 +207,7 @@ static void seek_loose(const Outcomes *o, unsigned i)
     if (!seek_can_hold(o->s, f, cond))
         return;
     for (unsigned k = 0; k < o->n_guards; k++) {
-        if (k == i)
+        if (k == i || (o->guards[k].mixed && !mixed))
             continue;
         Facts *both = facts_copy(o->s->c->arena, f);
         assume_all(both, facts_at(o, o->guards[k].op));
@@ -216,6 +220,14 @@ static void seek_loose(const Outcomes *o, unsigned i)
     seek_steps(o->s, o->guards[i].op, f, cond);
 }
 
+static bool any_mixed(const Outcomes *o)
+{
+    bool any = false;
+    for (unsigned i = 0; i < o->n_guards; i++)
+        any = any || o->guards[i].mixed;
+    return any;
+}
+
 void sizes_outcomes(const Seeker *s)
 {
     Outcomes o = { .s = s };
@@ -223,7 +235,9 @@ void sizes_outcomes(const Seeker *s)
     for (unsigned i = 0; i < o.n; i++)
         seek_sides(&o, &o.compared[i]);
     for (unsigned i = 0; i < o.n_guards; i++)
-        seek_loose(&o, i);
+        seek_loose(&o, i, o.guards[i].mixed);
+    for (unsigned i = 0; any_mixed(&o) && i < o.n_guards; i++)
+        seek_loose(&o, i, true);
     unsigned paired = o.n < MOST_PAIRED ? o.n : MOST_PAIRED;
     for (unsigned i = 0; i < paired; i++)
         for (unsigned k = 0; k < i; k++)

@@ -4,7 +4,10 @@
 
 #include <string.h>
 
-enum { MOST_SETS = 96, MOST_DEPTH = 8, TRIES = 64 };
+/* What questions about one program may cost, as provers count effort. */
+#define MOST_ASKED UINT64_C(200000000)
+
+enum { MOST_SETS = 96, TRIES = 64 };
 
 bool chooser_add(Chooser *c, SizeSets *out)
 {
@@ -91,7 +94,7 @@ static void find_base(Chooser *c, int64_t *base, int64_t tasks, int64_t seq,
 static int64_t depth_of(const Chooser *c)
 {
     int64_t depth = c->modulus > c->depth ? c->modulus : c->depth;
-    return depth > MOST_DEPTH ? MOST_DEPTH : depth;
+    return depth > SIZE_DEPTH ? SIZE_DEPTH : depth;
 }
 
 /* ---- all phases ---------------------------------------------------------- */
@@ -120,6 +123,7 @@ void sizes_derive(Arena *arena, Module *m, const Op *proc, Prover *prover,
                   SizeSets *out)
 {
     Chooser *c = chooser_new(arena, m, proc);
+    MeteredProver metered = prover_metered(prover, MOST_ASKED);
     int64_t *base = ARENA_ARRAY(arena, int64_t, c->set.n + 1);
     find_base(c, base, 2, depth_of(c) + 1, false);
     if (!sizes_broken(proc, &c->set))
@@ -127,18 +131,21 @@ void sizes_derive(Arena *arena, Module *m, const Op *proc, Prover *prover,
     find_base(c, base, 1, 2, true);
     if (!sizes_broken(proc, &c->set))
         chooser_add(c, out);
-    sizes_meet(c, prover, out);
+    sizes_meet(c, &metered.base, out);
     for (unsigned i = 0; i < c->set.n; i++)
         vary(c, i, base, out);
     find_base(c, base, 2, depth_of(c) + 1, false);
     Seeker seeker = { .c = c,
-                      .prover = prover,
+                      .prover = &metered.base,
                       .out = out,
                       .base = arena_memdup(arena, c->values,
                                            (c->set.n + 1) * sizeof *base),
                       .trips = 2 * depth_of(c) + 1 };
     sizes_outcomes(&seeker);
     sizes_touch(&seeker);
+    if (!metered.left)
+        out->beyond = "what the sizes decide is too much to ask of the prover: "
+                      "give sizes";
 }
 
 /* ---- what they cover ----------------------------------------------------- */

@@ -3,6 +3,32 @@
 
 #include <string.h>
 
+/* ---- a prover with a budget ---------------------------------------------- */
+
+/* What a question costs beside what it takes a solver: for each condition. */
+enum { ASKED = 50 };
+
+static Proof metered_satisfiable(Prover *self, const Facts *f, const Cond *c)
+{
+    MeteredProver *m = (MeteredProver *)self;
+    if (!m->left)
+        return (Proof){ .reason = "too many questions" };
+    Proof p = prove_satisfiable(m->inner, f, c);
+    uint64_t cost = ASKED * (1 + f->conds.len) + p.effort;
+    m->left -= cost < m->left ? cost : m->left;
+    return p;
+}
+
+MeteredProver prover_metered(Prover *inner, uint64_t most)
+{
+    return (MeteredProver){ .base = { .name = inner->name,
+                                      .satisfiable = metered_satisfiable },
+                            .inner = inner,
+                            .left = most };
+}
+
+/* ---- what holds ---------------------------------------------------------- */
+
 bool seek_can_hold(const Seeker *s, const Facts *f, const Cond *cond)
 {
     return prove_satisfiable(s->prover, f, cond).answer == PROVE_yes;

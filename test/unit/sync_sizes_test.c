@@ -171,3 +171,43 @@ Test(sync_sizes, a_few_keep_the_asserts)
     module_free(m);
     ctx_free(ctx);
 }
+
+/* A prover whose every answer takes long. */
+static Proof satisfiable_slowly(Prover *self, const Facts *f, const Cond *c)
+{
+    (void)self;
+    Proof p = prove_satisfiable(prover_layer1(f->arena), f, c);
+    p.effort = UINT64_C(1000000000);
+    return p;
+}
+
+Test(sync_sizes, too_much_to_ask)
+{
+    const char *text = "def p(M: size):\n"
+                       "    with CudaDeviceFunction(blockDim=32):\n"
+                       "        for b in cuda_tasks(0, 1):\n"
+                       "            for k in seq(0, M):\n"
+                       "                if k != 6 and M % 7 != 3:\n"
+                       "                    Fence(cuda_in_order, "
+                       "cuda_in_order)\n";
+    Ctx *ctx = ctx_new();
+    Lib *lib = lib_new(ctx);
+    cr_assert(lib_load_dir(lib, EXO_SOURCE_DIR "/lib"));
+    uint32_t file = ctx_add_source(ctx, "p.exo", text, strlen(text));
+    Module *m = exo_parse(ctx, file, lib, NULL);
+    cr_assert_not_null(m);
+    Arena *arena = arena_new();
+    Prover slow = { .name = "slow", .satisfiable = satisfiable_slowly };
+    Prover *provers[] = { prover_layer1(arena), &slow };
+    for (int i = 0; i < 2; i++) {
+        SizeSets sets = { 0 };
+        sizes_derive(arena, m, module_symbol(m, "p"), provers[i], &sets);
+        cr_assert_gt(sets.len, 0);
+        cr_assert_eq(sets.beyond != NULL, i == 1);
+        cr_assert(!i || strstr(sets.beyond, "too much to ask"));
+    }
+    arena_free(arena);
+    if (m)
+        module_free(m);
+    ctx_free(ctx);
+}

@@ -293,14 +293,16 @@ void smt_set_parameters(Smt *smt, Z3_solver solver)
     Z3_params_dec_ref(smt->z3, params);
 }
 
-static Proof solver_answer(Question *q, Z3_solver solver, bool complete)
+/* spent: what it took. */
+static Proof solver_answer(Question *q, Z3_solver solver, bool complete,
+                           unsigned *spent)
 {
     Smt *smt = q->smt;
     Z3_lbool found = Z3_solver_check(smt->z3, solver);
     if (Z3_get_error_code(smt->z3) != Z3_OK)
         found = Z3_L_UNDEF;
     Proof p = { .answer = PROVE_no };
-    unsigned spent = smt_count_resources(smt, solver);
+    *spent = smt_count_resources(smt, solver);
     if (found == Z3_L_TRUE) {
         smt->stats.sat++;
         if (!complete)
@@ -313,7 +315,7 @@ static Proof solver_answer(Question *q, Z3_solver solver, bool complete)
         Z3_model_dec_ref(smt->z3, model);
     } else if (found == Z3_L_UNDEF) {
         const char *why = Z3_solver_get_reason_unknown(smt->z3, solver);
-        bool limited = spent >= smt->rlimit;
+        bool limited = *spent >= smt->rlimit;
         smt->stats.unknown++;
         smt->stats.limited += limited;
         return unknown(q, limited ? "out of resources"
@@ -337,7 +339,9 @@ static Proof smt_satisfiable(Prover *self, const Facts *f, const Cond *c)
     smt_set_parameters(smt, solver);
     for (size_t i = 0; i < q.conds.len; i++)
         Z3_solver_assert(smt->z3, solver, cond_term(&q, q.conds.data[i]));
-    Proof p = solver_answer(&q, solver, complete);
+    unsigned spent;
+    Proof p = solver_answer(&q, solver, complete, &spent);
+    p.effort = spent;
     Z3_solver_dec_ref(smt->z3, solver);
     arena_free(q.arena);
     return p;
