@@ -10,6 +10,7 @@
 /* CHOSEN_MODULUS: of which checks that are expensive see all phases. */
 enum {
     CHOSEN_MODULUS = 16,
+    FIRST_VALUES = 256,
     MAX_STEP = 4096,
     MAX_MEND = 4096,
     MAX_MODULUS = SIZE_DEPTH
@@ -323,8 +324,22 @@ int64_t chooser_trips(const Chooser *c, const SizeLoop *l)
     return hi > lo ? hi - lo : 0;
 }
 
+/* Of the first multiples of its step: trips need not grow with a parameter
+ * (`M % 7`). */
+static bool set_few_trips(Chooser *c, unsigned i, const SizeLoop *l, int64_t n)
+{
+    for (int64_t k = 1; k <= FIRST_VALUES; k++) {
+        c->values[i] = k * c->step[i];
+        if (chooser_trips(c, l) == n)
+            return true;
+    }
+    return false;
+}
+
 bool chooser_set_trips(Chooser *c, unsigned i, const SizeLoop *l, int64_t n)
 {
+    if (set_few_trips(c, i, l, n))
+        return true;
     int64_t lo = 1, hi = SIZE_MOST / c->step[i];
     while (lo < hi) {
         int64_t mid = lo + (hi - lo) / 2;
