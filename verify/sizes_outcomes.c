@@ -197,26 +197,59 @@ static void seek_pair(const Outcomes *o, const Compared *a, const Compared *b)
         }
 }
 
-/* Guard i is loose, and as many others as can be at the same time; mixed: those
- * too that keep something from being touched then. */
-static void seek_loose(const Outcomes *o, unsigned i, bool mixed)
+/* The innermost loop of steps around both. */
+static const Op *loop_around(const Op *a, const Op *b)
+{
+    for (a = op_parent(a); a; a = op_parent(a)) {
+        const Op *of = op_parent(b);
+        while (of && of != a)
+            of = op_parent(of);
+        if (of && a->code == OP_ctl_for &&
+            !strcmp(op_attr_str(a, "mode", "seq"), "seq"))
+            return a;
+    }
+    return NULL;
+}
+
+/* Which guards are to be loose with one: those too that keep something from
+ * being touched then; those before it in a loop one step later, as they follow
+ * it. */
+typedef struct Together {
+    bool mixed, next;
+} Together;
+
+/* Guard k is loose with guard i: added to the condition and the facts. */
+static void join_guard(const Outcomes *o, unsigned i, unsigned k, bool next,
+                       const Cond **cond, Facts **f)
 {
     ExprCtx *x = o->s->c->m->exprs;
+    const Guard *g = &o->guards[k];
+    const Op *loop = next && k < i ? loop_around(o->guards[i].op, g->op) : NULL;
+    VarId v = loop ? loop->blocks[0]->args[0].var : 0;
+    const Affine *later =
+        loop ? affine_add_const(x, affine_var(x, v), 1) : NULL;
+    Subst step = { .n = loop ? 1 : 0, .var = &v, .to = &later };
+    Facts *both = facts_copy(o->s->c->arena, *f);
+    const Facts *more = facts_at(o, g->op);
+    for (size_t n = 0; n < more->conds.len; n++)
+        facts_assume(both, cond_subst(x, more->conds.data[n], &step));
+    const Cond *all = cond_and(x, *cond, cond_subst(x, g->loose, &step));
+    if (!all || !seek_can_hold(o->s, both, all))
+        return;
+    *cond = all;
+    *f = both;
+}
+
+/* Guard i is loose, and as many others as can be at the same time. */
+static void seek_loose(const Outcomes *o, unsigned i, Together with)
+{
     Facts *f = facts_at(o, o->guards[i].op);
     const Cond *cond = o->guards[i].loose;
     if (!seek_can_hold(o->s, f, cond))
         return;
-    for (unsigned k = 0; k < o->n_guards; k++) {
-        if (k == i || (o->guards[k].mixed && !mixed))
-            continue;
-        Facts *both = facts_copy(o->s->c->arena, f);
-        assume_all(both, facts_at(o, o->guards[k].op));
-        const Cond *more = cond_and(x, cond, o->guards[k].loose);
-        if (!more || !seek_can_hold(o->s, both, more))
-            continue;
-        cond = more;
-        f = both;
-    }
+    for (unsigned k = 0; k < o->n_guards; k++)
+        if (k != i && (with.mixed || !o->guards[k].mixed))
+            join_guard(o, i, k, with.next, &cond, &f);
     seek_steps(o->s, o->guards[i].op, f, cond);
 }
 
@@ -234,10 +267,13 @@ void sizes_outcomes(const Seeker *s)
     op_walk((Op *)s->c->proc, note_op, &o);
     for (unsigned i = 0; i < o.n; i++)
         seek_sides(&o, &o.compared[i]);
-    for (unsigned i = 0; i < o.n_guards; i++)
-        seek_loose(&o, i, o.guards[i].mixed);
-    for (unsigned i = 0; any_mixed(&o) && i < o.n_guards; i++)
-        seek_loose(&o, i, true);
+    for (unsigned i = 0; i < o.n_guards; i++) {
+        bool mixed = o.guards[i].mixed;
+        seek_loose(&o, i, (Together){ .mixed = mixed });
+        seek_loose(&o, i, (Together){ .mixed = mixed, .next = true });
+        if (!mixed && any_mixed(&o))
+            seek_loose(&o, i, (Together){ .mixed = true });
+    }
     unsigned paired = o.n < MOST_PAIRED ? o.n : MOST_PAIRED;
     for (unsigned i = 0; i < paired; i++)
         for (unsigned k = 0; k < i; k++)
