@@ -286,11 +286,29 @@ typedef struct Rounding {
     bool found;
 } Rounding;
 
-static bool find_reordered(Op *op, void *user)
+/* Functions that a GPU has approximations of. */
+static bool is_approximate(const Op *op)
+{
+    switch (op->code) {
+    case OP_arith_sin:
+    case OP_arith_expf:
+    case OP_arith_exp2f:
+    case OP_arith_logf:
+    case OP_arith_log2f:
+    case OP_arith_sigmoid:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool find_rounded(Op *op, void *user)
 {
     Rounding *f = user;
     const Instr *in = op->code == OP_par_instr ? op_instr(f->m, op) : NULL;
-    f->found = f->found || (in && instr_reorders(in));
+    f->found = f->found || is_approximate(op) || (in && instr_reorders(in));
+    if (in && in->body)
+        op_walk(in->body, find_rounded, f);
     return !f->found;
 }
 
@@ -299,7 +317,7 @@ static bool find_reordered(Op *op, void *user)
 static bool is_exact(const Run *r, FillKind fill)
 {
     Rounding f = { .m = r->m };
-    op_walk((Op *)r->proc, find_reordered, &f);
+    op_walk((Op *)r->proc, find_rounded, &f);
     return fill == FILL_INTS && !options_nth(r->o, "--in", 0) && !f.found;
 }
 
