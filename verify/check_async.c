@@ -608,6 +608,56 @@ static void run_all(AsyncCheck *c, const SizeSet *sizes, unsigned n,
         note_unseen(c, &out[of_runs[i]]);
 }
 
+/* ---- orders of tasks ----------------------------------------------------- */
+
+/* Task loops of one kernel that take their tasks in bands of other heights:
+ * where there are few rows, that cannot be seen. */
+typedef struct Orders {
+    Module *m;
+    const Op *first, *other; /* other: NULL where all are alike */
+} Orders;
+
+static bool find_order(Op *op, void *user)
+{
+    Orders *o = user;
+    if (op->code != OP_async_tasks || o->other)
+        return !o->other;
+    if (!o->first)
+        o->first = op;
+    else if (op_attr_int(o->first, "group", 1) != op_attr_int(op, "group", 1))
+        o->other = op;
+    return true;
+}
+
+static bool find_orders(Op *op, void *user)
+{
+    Orders *o = user;
+    if (op->code != OP_host_launch || o->other)
+        return true;
+    Op *kernel = module_symbol(o->m, op_attr_str(op, "kernel", ""));
+    o->first = NULL;
+    if (kernel && kernel->code == OP_async_kernel)
+        op_walk(kernel, find_order, o);
+    return true;
+}
+
+/* Why it is not known that all roles take the same tasks; NULL: it is. */
+static const char *orders_differ(Ctx *ctx, Module *m, const Op *host)
+{
+    Orders o = { .m = m };
+    op_walk((Op *)host, find_orders, &o);
+    if (!o.other)
+        return NULL;
+    return arena_printf(
+        ctx_arena(ctx),
+        "the task loops of lines %u and %u have the groups %lld and %lld: "
+        "that they take the same tasks shows only with more rows of tasks "
+        "than the smaller one; give sizes",
+        o.first->loc.line, o.other->loc.line,
+        (long long)op_attr_int(o.first, "group", 1),
+        (long long)op_attr_int(o.other, "group", 1));
+}
+
 /* ---- all parts ----------------------------------------------------------- */
 
 static const char *const part_names[ASYNC_PARTS] = {
@@ -630,8 +680,10 @@ void check_async(Ctx *ctx, Module *m, const Op *host, const SizeSet *sizes,
         own[0] = *sizes;
     else
         n = sizes_choose(arena, m, host, source.m, source.proc, own);
-    if (!sizes)
+    if (!sizes) {
         c.turns = turns_new(arena, m, host, source.m, source.proc);
+        c.unseen = orders_differ(ctx, m, host);
+    }
     out[ASYNC_budget] = check_async_budget(ctx, m, host);
     out[ASYNC_layout] = check_async_layout(ctx, m, host, prover);
     out[ASYNC_arguments] = check_async_arguments(ctx, m, host, source, prover);
