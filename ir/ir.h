@@ -332,7 +332,8 @@ enum {
     OPT_TERMINATOR = 1u << 3,
     OPT_SYNC = 1u << 4,       /* synchronises or is collective: never moved */
     OPT_COLLECTIVE = 1u << 5, /* async: all lanes of the warp take part */
-    OPT_SYMBOL = 1u << 6      /* a top-level op with attribute `name` */
+    OPT_SYMBOL = 1u << 6,     /* a top-level op with attribute `name` */
+    OPT_APPROX = 1u << 7      /* a target may round its result otherwise */
 };
 
 struct Sem;

@@ -62,7 +62,7 @@ bool sync_timeline_includes(const SyncTimeline *a, const SyncTimeline *b)
 
 bool barrier_awaits_reads(BarrierKind kind, const SyncTimeline *second)
 {
-    return kind == BARRIER_bulk_group &&
+    return kind == BARRIER_bulk_group && second &&
            sync_timeline_includes(sync_timeline_find("cuda_temporal"), second);
 }
 

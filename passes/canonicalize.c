@@ -37,18 +37,8 @@ static void replace_value(Canon *c, const Value *from, Value *to)
 
 static bool can_fold(OpCode code)
 {
-    switch (code) {
-    case OP_arith_sin:
-    case OP_arith_expf:
-    case OP_arith_exp2f:
-    case OP_arith_logf:
-    case OP_arith_log2f:
-    case OP_arith_sigmoid:
-    case OP_arith_const:
-        return false;
-    default:
-        return !strcmp(op_info(code)->dialect, "arith");
-    }
+    return code != OP_arith_const && !(op_info(code)->traits & OPT_APPROX) &&
+           !strcmp(op_info(code)->dialect, "arith");
 }
 
 /* The op's operands when all are constants. */

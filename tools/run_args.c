@@ -286,27 +286,11 @@ typedef struct Rounding {
     bool found;
 } Rounding;
 
-/* Functions that a GPU has approximations of. */
-static bool is_approximate(const Op *op)
-{
-    switch (op->code) {
-    case OP_arith_sin:
-    case OP_arith_expf:
-    case OP_arith_exp2f:
-    case OP_arith_logf:
-    case OP_arith_log2f:
-    case OP_arith_sigmoid:
-        return true;
-    default:
-        return false;
-    }
-}
-
 static bool find_rounded(Op *op, void *user)
 {
     Rounding *f = user;
     const Instr *in = op->code == OP_par_instr ? op_instr(f->m, op) : NULL;
-    f->found = f->found || is_approximate(op) || (in && instr_reorders(in));
+    f->found = f->found || op_has(op, OPT_APPROX) || (in && instr_reorders(in));
     if (in && in->body)
         op_walk(in->body, find_rounded, f);
     return !f->found;

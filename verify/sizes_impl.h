@@ -102,8 +102,8 @@ void sizes_outcomes(const Seeker *s);
 /* Adds sets at which two tasks come to one place of global memory, starting
  * from the values tried. */
 void sizes_meet(Chooser *c, Prover *prover, SizeSets *out);
-/* Adds sets at which two accesses of a task come to one place of shared
- * memory. */
+/* Adds sets at which two accesses of a task come to one place of shared or
+ * global memory. */
 void sizes_touch(const Seeker *s);
 
 #endif

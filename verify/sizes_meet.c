@@ -1,5 +1,5 @@
 /* Sizes at which two tasks come to one place of global memory, or two accesses
- * of one task to one place of shared memory.
+ * of one task to one place of memory.
  *
  * Tasks run at once, and nothing orders two of them. So for each two accesses
  * to one tensor, one of which is no read, the prover is asked whether two
@@ -8,8 +8,8 @@
  * do, that is so at all sizes. Where they may, the least sizes at which they
  * do are sought and run: the machine says whether it is a fault.
  *
- * Within a task, what lies between two accesses to shared memory may order
- * them. But where sizes decide whether they come to one element (`s[t]` and
+ * Within a task, what lies between two accesses to memory may order them. But
+ * where sizes decide whether they come to one element (`s[t]` and
  * `s[t + M / 100]`), some sets must have that they do: in the same iteration,
  * or in any, and by different threads. */
 #include "verify/sizes_impl.h"
@@ -20,7 +20,7 @@ enum { MOST_MEETINGS = 4 };
 /* Accesses of one device function, and questions of it. */
 enum { MOST_PLACES = 4096, MOST_QUESTIONS = 1 << 14 };
 
-/* An access to global memory, on its root, and what holds there. */
+/* An access to memory, on its root, and what holds there. */
 typedef struct Place {
     Op *op;
     const Access *access;
@@ -33,7 +33,7 @@ typedef struct Meetings {
     Chooser *c;
     Prover *prover;
     SizeSets *out;
-    const Seeker *seeker; /* NULL: two tasks, global memory */
+    const Seeker *seeker; /* of one task's accesses; NULL: of two tasks */
     Op *device;
     VEC(Place) places;
     CloneMap *twins; /* of the variables in the device function */
@@ -53,7 +53,8 @@ static bool is_looked_at(const Meetings *t, const Value *v)
 {
     const Mem *mem =
         v->type->mem ? lib_mem_find(t->c->m->lib, v->type->mem) : NULL;
-    return mem && mem->family == (t->seeker ? MEMF_shared : MEMF_global);
+    return mem && (mem->family == MEMF_global ||
+                   (t->seeker && mem->family == MEMF_shared));
 }
 
 /* A place of the tensor, not of what a box takes beyond it. */
@@ -216,7 +217,7 @@ static void ask(Meetings *t, const Place *a, const Place *b,
         beyond(t, a, b, "known of sizes alone that are not run");
 }
 
-/* ---- shared memory ------------------------------------------------------- */
+/* ---- within a task ------------------------------------------------------- */
 
 enum { MOST_NESTED = 16 };
 
@@ -276,7 +277,7 @@ static bool is_decided(const Meetings *t, const Access *a)
     return false;
 }
 
-static void ask_shared(Meetings *t, const Place *a, const Place *b)
+static void ask_within(Meetings *t, const Place *a, const Place *b)
 {
     ExprCtx *x = t->c->m->exprs;
     unsigned writes = ACC_WRITE | ACC_REDUCE;
@@ -294,7 +295,7 @@ static void ask_shared(Meetings *t, const Place *a, const Place *b)
     const Cond *cases[] = { cond_and(x, in_step, apart), apart, in_step };
     for (unsigned i = 0; i < 3; i++)
         seek_at(t->seeker, a->op, f, cond_and(x, meet, cases[i]),
-                "the place in shared memory");
+                "the place in memory");
 }
 
 /* ---- device functions ---------------------------------------------------- */
@@ -308,7 +309,7 @@ static void ask_all(Meetings *t)
     for (size_t i = 0; few && i < t->places.len; i++)
         for (size_t k = 0; k <= i; k++)
             if (t->seeker)
-                ask_shared(t, &t->places.data[i], &t->places.data[k]);
+                ask_within(t, &t->places.data[i], &t->places.data[k]);
             else if (t->has_tasks)
                 ask(t, &t->places.data[i], &t->places.data[k], base);
     chooser_load(t->c, base);
@@ -316,7 +317,7 @@ static void ask_all(Meetings *t)
         (!few || t->n_questions > MOST_QUESTIONS))
         t->out->beyond =
             t->seeker
-                ? "shared memory is accessed in too many places to ask which "
+                ? "memory is accessed in too many places to ask which "
                   "of them the sizes bring together: give sizes"
                 : "global memory is accessed in too many places to ask whether "
                   "two tasks come to one of them: give sizes";

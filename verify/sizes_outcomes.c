@@ -104,7 +104,9 @@ static void note_guard(Outcomes *o, Op *op, const Cond *cond)
         loose = in.syncs ? cond_not(x, cond) : cond;
     else if (!in.syncs && !other.syncs && in.touches != other.touches)
         loose = in.touches ? cond : cond_not(x, cond);
-    if (loose && o->n_guards < MOST_GUARDS)
+    if (loose && o->n_guards == MOST_GUARDS)
+        o->too_many = true;
+    else if (loose)
         o->guards[o->n_guards++] =
             (Guard){ op, loose, mixed && (in.syncs || other.syncs) };
 }

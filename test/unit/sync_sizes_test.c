@@ -69,7 +69,7 @@ static const Row rows[] = {
       "            for t in cuda_threads(0, 1, unit=cuda_thread):\n"
       "                for i in seq(0, N):\n"
       "                    y[7 * b + i] = 1.0\n",
-      "b: 1, 2, 3 tasks; i: 1, 2, 3 trips" },
+      "b: 1, 2, 3 tasks; i: 1, 2, 3, 4 trips" },
     /* up to the next task that a condition lets through to the same place */
     { "M: size, y: f32[M] @ CudaGmemLinear",
       "    with CudaDeviceFunction(blockDim=32):\n"
