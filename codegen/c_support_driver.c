@@ -49,8 +49,19 @@ static const char text_types[] =
     "    EXO_JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 6,\n"
     "    EXO_LAUNCH_CLUSTER_DIMENSION = 4,\n"
     "    EXO_LAUNCH_PROGRAMMATIC_STREAM_SERIALIZATION = 6,\n"
-    "    EXO_MAP_L2_128B = 2\n"
+    "    EXO_MAP_L2_128B = 2,\n"
+    "    EXO_POOL_RELEASE_THRESHOLD = 4\n"
     "};\n"
+    "\n"
+    "typedef struct exo_pool_properties {\n"
+    "    int pinned, handles, on_device, device;\n"
+    "    void *security;\n"
+    "    size_t most;\n"
+    "    unsigned char pad[56];\n"
+    "} exo_pool_properties;\n"
+    "\n"
+    "_Static_assert(sizeof(exo_pool_properties) == 88, \"layout of the "
+    "driver\");\n"
     "\n"
     "typedef struct exo_driver_table {\n"
     "    int (*Init)(unsigned);\n"
@@ -76,7 +87,10 @@ static const char text_types[] =
     "                                const uint32_t *, const uint32_t *, "
     "int, int,\n"
     "                                int, int);\n"
-    "    int (*MemAllocAsync)(uint64_t *, size_t, void *);\n"
+    "    int (*MemPoolCreate)(void **, const exo_pool_properties *);\n"
+    "    int (*MemPoolSetAttribute)(void *, int, void *);\n"
+    "    int (*MemPoolDestroy)(void *);\n"
+    "    int (*MemAllocFromPoolAsync)(uint64_t *, size_t, void *, void *);\n"
     "    int (*MemFreeAsync)(uint64_t, void *);\n"
     "    int (*MemcpyHtoDAsync)(uint64_t, const void *, size_t, void *);\n"
     "    int (*MemcpyDtoHAsync)(void *, uint64_t, size_t, void *);\n"
@@ -172,6 +186,7 @@ static const char text_context[] =
     "    void *modules[EXO_N_IMAGES + 1];\n"
     "    void *functions[EXO_N_KERNELS + 1];\n"
     "    int clusters[EXO_N_KERNELS + 1]; /* that run at once */\n"
+    "    void *pool;                      /* of temporaries, or NULL */\n"
     "} exo_context;\n"
     "\n"
     "static pthread_mutex_t exo_lock = PTHREAD_MUTEX_INITIALIZER;\n"
@@ -280,6 +295,28 @@ static const char text_kernel[] =
     "}\n"
     "\n";
 
+static const char text_pool[] =
+    "/* Temporaries come from a pool of the context's own, which keeps so "
+    "many bytes\n"
+    " * of what was given back: taking them again costs no call of the "
+    "system's. */\n"
+    "static int exo_pool_load(const char *procedure, exo_context *c, int "
+    "device)\n"
+    "{\n"
+    "    exo_pool_properties properties = {\n"
+    "        .pinned = 1, .on_device = 1, .device = device};\n"
+    "    uint64_t kept = UINT64_C(64) << 20;\n"
+    "    int code = exo_driver.MemPoolCreate(&c->pool, &properties);\n"
+    "    if (code != 0)\n"
+    "        return exo_driver_status(procedure, code, \"cuMemPoolCreate\", "
+    "\"\");\n"
+    "    code = exo_driver.MemPoolSetAttribute(\n"
+    "        c->pool, EXO_POOL_RELEASE_THRESHOLD, &kept);\n"
+    "    return exo_driver_status(procedure, code, \"cuMemPoolSetAttribute\", "
+    "\"\");\n"
+    "}\n"
+    "\n";
+
 static const char text_load[] =
     "static int exo_module_load(const char *procedure, exo_context *c, int "
     "index)\n"
@@ -317,7 +354,13 @@ static const char text_load[] =
     "}\n"
     "\n"
     "static void exo_context_unload(exo_context *c)\n"
-    "{\n"
+    "{\n";
+
+static const char text_unload_pool[] =
+    "    if (c->pool)\n"
+    "        exo_driver.MemPoolDestroy(c->pool);\n";
+
+static const char text_unload_modules[] =
     "    for (int i = 0; i < EXO_N_IMAGES; i++)\n"
     "        if (c->modules[i])\n"
     "            exo_driver.ModuleUnload(c->modules[i]);\n"
@@ -332,7 +375,13 @@ static const char text_load[] =
     "        procedure, exo_driver.CtxGetDevice(&device), "
     "\"cuCtxGetDevice\", \"\");\n"
     "    if (status == EXO_OK)\n"
-    "        status = exo_device_check(procedure, device);\n"
+    "        status = exo_device_check(procedure, device);\n";
+
+static const char text_load_pool[] =
+    "    if (status == EXO_OK)\n"
+    "        status = exo_pool_load(procedure, c, device);\n";
+
+static const char text_load_modules[] =
     "    for (int i = 0; i < EXO_N_IMAGES && status == EXO_OK; i++)\n"
     "        status = exo_module_load(procedure, c, i);\n"
     "    for (int i = 0; i < EXO_N_KERNELS && status == EXO_OK; i++)\n"
@@ -521,9 +570,11 @@ static const char text_alloc[] =
     "                        \"a temporary would have 2^47 bytes or more\");\n"
     "    return exo_driver_status(\n"
     "        call->procedure,\n"
-    "        exo_driver.MemAllocAsync(address, (size_t)count * bytes, "
+    "        exo_driver.MemAllocFromPoolAsync(address, (size_t)count * "
+    "bytes,\n"
+    "                                         call->context->pool, "
     "call->stream),\n"
-    "        \"cuMemAllocAsync\", \"\");\n"
+    "        \"cuMemAllocFromPoolAsync\", \"\");\n"
     "}\n"
     "\n"
     "static void exo_release(exo_call *call, uint64_t *address)\n"
@@ -633,11 +684,23 @@ const CPiece c_driver_pieces[] = {
 };
 
 const CPiece c_context_pieces[] = {
-    { NEED_driver, text_open },   { NEED_driver, text_context },
-    { NEED_driver, text_kernel }, { NEED_driver, text_load },
-    { NEED_driver, text_enter },  { NEED_launch, text_launch },
-    { NEED_map, text_map },       { NEED_alloc, text_alloc },
-    { NEED_htod, text_htod },     { NEED_dtoh, text_dtoh },
-    { NEED_dtod, text_dtod },     { NEED_memset, text_memset },
-    { NEED_sync, text_sync },     { 0, NULL },
+    { NEED_driver, text_open },
+    { NEED_driver, text_context },
+    { NEED_driver, text_kernel },
+    { NEED_alloc, text_pool },
+    { NEED_driver, text_load },
+    { NEED_alloc, text_unload_pool },
+    { NEED_driver, text_unload_modules },
+    { NEED_alloc, text_load_pool },
+    { NEED_driver, text_load_modules },
+    { NEED_driver, text_enter },
+    { NEED_launch, text_launch },
+    { NEED_map, text_map },
+    { NEED_alloc, text_alloc },
+    { NEED_htod, text_htod },
+    { NEED_dtoh, text_dtoh },
+    { NEED_dtod, text_dtod },
+    { NEED_memset, text_memset },
+    { NEED_sync, text_sync },
+    { 0, NULL },
 };

@@ -278,6 +278,14 @@ static bool carried_unused(const Carried *c)
     return c->frags.len == 0;
 }
 
+/* What the back end is asked to unroll, it is asked of the lowered loop. */
+static void keep_unroll(Lower *L, const Op *source, Op *loop)
+{
+    const Param *p = op_attr_param(source, "pragma_unroll");
+    if (p)
+        op_set_param(L->m, loop, "pragma_unroll", p);
+}
+
 static void emit_loop(Lower *L, Op *source, const Affine *lo, const Affine *hi)
 {
     ExprCtx *x = L->m->exprs;
@@ -290,6 +298,7 @@ static void emit_loop(Lower *L, Op *source, const Affine *lo, const Affine *hi)
     for (unsigned i = 0; i < n; i++)
         loop->operands[2 + i] = opnd_value(c.init.data[i]);
     VarId from = source->blocks[0]->args[0].var;
+    keep_unroll(L, source, loop);
     Block *b = loop->blocks[0], *outer = L->out;
     VarId v = block_add_var(L->m, b, var_get(x, from)->name, VAR_iter);
     var_set_bounds(x, v, lo, hi);

@@ -262,7 +262,7 @@ class Tuning:
         held = driver.held()
         for function, skip in (
                 ("cuStreamIsCapturing", 0), ("cuDeviceGetAttribute", 0),
-                ("cuMemAllocAsync", 0), ("cuEventCreate", 0),
+                ("cuMemAllocFromPoolAsync", 0), ("cuEventCreate", 0),
                 ("cuEventCreate", 1), ("cuMemsetD8Async", 0),
                 ("cuMemsetD8Async", 9), ("cuEventRecord", 0),
                 ("cuEventRecord", 1), ("cuEventRecord", 21),
@@ -316,7 +316,7 @@ class Tuning:
         self.note(len(first) > 10 and first[-1] != before and
                   again == [first[-1]], f"launches {first}, then {again}")
         library.clear_tuned()
-        driver.fail("cuMemAllocAsync", 0, 2)
+        driver.fail("cuMemAllocFromPoolAsync", 0, 2)
         library.run(self.args())
         self.note(driver.launches() == [before], "not as untuned")
         library.run(self.args())

@@ -291,6 +291,13 @@ CUDA_FUNCTION(CtxGetCurrent, "cuCtxGetCurrent", (CUcontext * context))
 CUDA_FUNCTION(CtxGetId, "cuCtxGetId",
               (CUcontext context, unsigned long long *id))
 CUDA_FUNCTION(CtxGetDevice, "cuCtxGetDevice", (CUdevice * device))
+CUDA_FUNCTION(MemPoolCreate, "cuMemPoolCreate",
+              (void **pool, const void *properties))
+CUDA_FUNCTION(MemPoolSetAttribute, "cuMemPoolSetAttribute",
+              (void *pool, int attribute, void *value))
+CUDA_FUNCTION(MemPoolDestroy, "cuMemPoolDestroy", (void *pool))
+CUDA_FUNCTION(MemAllocFromPoolAsync, "cuMemAllocFromPoolAsync",
+              (CUdeviceptr * ptr, size_t bytes, void *pool, CUstream stream))
 CUDA_FUNCTION(StreamIsCapturing, "cuStreamIsCapturing",
               (CUstream stream, int *status))
 CUDA_FUNCTION(ThreadExchangeStreamCaptureMode,
@@ -555,6 +562,37 @@ CUresult stub_MemAllocAsync(CUdeviceptr *ptr, size_t bytes, CUstream stream)
     CHECK(record("cuMemAllocAsync bytes=%zu stream=%s", bytes,
                  stream ? "own" : "default"));
     return allocate(ptr, bytes);
+}
+
+/* A pool is some memory of the host, of which nothing is used. */
+CUresult stub_MemPoolCreate(void **pool, const void *properties)
+{
+    const int *of = properties;
+    CHECK(record("cuMemPoolCreate device=%d", of[3]));
+    *pool = calloc(1, 1);
+    return CUDA_SUCCESS;
+}
+
+CUresult stub_MemPoolSetAttribute(void *pool, int attribute, void *value)
+{
+    (void)pool;
+    return record("cuMemPoolSetAttribute %d=%llu", attribute,
+                  *(unsigned long long *)value);
+}
+
+CUresult stub_MemPoolDestroy(void *pool)
+{
+    CHECK(record("cuMemPoolDestroy"));
+    free(pool);
+    return CUDA_SUCCESS;
+}
+
+CUresult stub_MemAllocFromPoolAsync(CUdeviceptr *ptr, size_t bytes, void *pool,
+                                    CUstream stream)
+{
+    CHECK(record("cuMemAllocFromPoolAsync bytes=%zu stream=%s", bytes,
+                 stream ? "own" : "default"));
+    return pool ? allocate(ptr, bytes) : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult stub_MemFreeAsync(CUdeviceptr ptr, CUstream stream)

@@ -22,14 +22,21 @@ static void queues_its_work(void)
         h[i] = (float)i;
     CHECK(call(N, 2, 2) == EXO_OK);
     CHECK(ends == (float)(N - 1));
-    CHECK(log_count("cuMemAllocAsync bytes=1200") == 1);
+    CHECK(log_count("cuMemAllocFromPoolAsync bytes=1200") == 1);
     CHECK(log_count("cuMemcpyHtoDAsync bytes=1200") == 1);
     CHECK(log_count("cuLaunchKernelEx host_work_kernel0 grid=2,1,1") == 3);
     CHECK(log_count("cuLaunchKernelEx host_work_kernel1 grid=3,1,1") == 1);
     CHECK(log_count("cuMemcpyDtoHAsync bytes=1200") == 1);
     CHECK(log_count("cuMemFreeAsync") == 1);
     CHECK(log_count("cuModuleLoadDataEx") == 1);
+    CHECK(log_count("cuMemPoolCreate device=0") == 1);
+    CHECK(log_count("cuMemPoolSetAttribute 4=67108864") == 1);
     CHECK(cuda_stub_live() == 0);
+    CHECK(call(N, 2, 2) == EXO_OK);
+    CHECK(log_count("cuMemPoolCreate") == 1);
+    CHECK(log_count("cuMemAllocFromPoolAsync bytes=1200") == 2);
+    CHECK(host_work_unload() == EXO_OK);
+    CHECK(log_count("cuMemPoolDestroy") == 1);
 }
 
 static void refuses_arguments(void)
@@ -43,7 +50,7 @@ static void refuses_arguments(void)
                 EXO_ERROR_ARGUMENT, "g is NULL");
     CHECK_ERROR(host_work(N, 2, true, 0.5f, g, x, 1, h, NULL, NULL),
                 EXO_ERROR_ARGUMENT, "ends is NULL");
-    CHECK(log_count("cuMemAllocAsync") == 0);
+    CHECK(log_count("cuMemAllocFromPoolAsync") == 0);
 }
 
 static void gives_back_what_it_took(void)
@@ -52,7 +59,13 @@ static void gives_back_what_it_took(void)
     cuda_stub_fail("cuLaunchKernelEx", 2, 719);
     CHECK_ERROR(call(N, 2, 2), EXO_ERROR_DRIVER, "cuLaunchKernelEx");
     CHECK(cuda_stub_live() == 0);
-    cuda_stub_fail("cuMemAllocAsync", 0, 2);
+    host_work_unload();
+    cuda_stub_fail("cuMemPoolCreate", 0, 801);
+    CHECK_ERROR(call(N, 2, 2), EXO_ERROR_DRIVER, "cuMemPoolCreate");
+    cuda_stub_fail("cuMemPoolSetAttribute", 0, 1);
+    CHECK_ERROR(call(N, 2, 2), EXO_ERROR_DRIVER, "cuMemPoolSetAttribute");
+    CHECK(log_count("cuMemPoolDestroy") == 2);
+    cuda_stub_fail("cuMemAllocFromPoolAsync", 0, 2);
     CHECK_ERROR(call(N, 2, 2), EXO_ERROR_DRIVER, "OUT_OF_MEMORY");
     CHECK(cuda_stub_live() == 0);
 }

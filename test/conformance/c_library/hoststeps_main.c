@@ -32,7 +32,7 @@ static void queues_its_work(void)
     for (int i = 0; i < K * N; i++)
         start[i] = (float)i;
     CHECK(call(N, K) == EXO_OK);
-    CHECK(log_count("cuMemAllocAsync bytes=280") == 1 + 3 + 2);
+    CHECK(log_count("cuMemAllocFromPoolAsync bytes=280") == 1 + 3 + 2);
     CHECK(log_count("cuMemsetD8Async value=0 bytes=280") == 1 + 1);
     CHECK(log_count("cuMemcpyHtoDAsync bytes=280") == 3);
     CHECK(log_count("cuLaunchKernelEx hoststeps_kernel0 grid=2,1,1") == 2);
@@ -59,8 +59,8 @@ static void takes_the_other_branch(void)
 static void gives_back_what_it_took(void)
 {
     static const char *const calls[] = {
-        "cuMemAllocAsync",  "cuMemsetD8Async",   "cuMemcpyHtoDAsync",
-        "cuLaunchKernelEx", "cuMemcpyDtoHAsync",
+        "cuMemAllocFromPoolAsync", "cuMemsetD8Async",   "cuMemcpyHtoDAsync",
+        "cuLaunchKernelEx",        "cuMemcpyDtoHAsync",
     };
     for (unsigned i = 0; i < sizeof calls / sizeof *calls; i++)
         for (int skip = 0; skip < 2; skip++) {
