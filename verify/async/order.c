@@ -600,20 +600,23 @@ static bool is_initialiser(const Order *o, const MachineEvent *e,
     return false;
 }
 
-/* Either fence shows the objects that its thread initialised. */
+/* Either fence shows the copy engine the objects that its thread initialised
+ * before; who arrives relaxed shows others those before fence.mbarrier_init. */
 static void fence_init(Order *o, const MachineEvent *e)
 {
     OrderCluster *c = order_cluster(o, &e->agent);
     OrderBarVec *v = &c->unfenced[e->agent.cta];
+    bool is_full = e->op->code == OP_async_fence_mbarrier_init;
     size_t left = 0;
     for (size_t i = 0; i < v->len; i++) {
         OrderBar *b = v->data[i];
-        if (!is_initialiser(o, e, b)) {
+        bool is_own = is_initialiser(o, e, b);
+        if (is_own && !b->fence_epoch)
+            b->fence_epoch = c->epoch[order_warp(o, &e->agent)];
+        if (is_own && is_full)
+            b->init_fenced = true;
+        else
             v->data[left++] = b;
-            continue;
-        }
-        b->fence_epoch = c->epoch[order_warp(o, &e->agent)];
-        b->init_fenced = e->op->code == OP_async_fence_mbarrier_init;
     }
     v->len = left;
 }

@@ -81,18 +81,30 @@ static void count_turn(AsyncRun *r, const MachineEvent *e)
               (long long)e->turn, (long long)e->phase);
 }
 
+/* What would order the event's agent behind the initialisation. */
+static const char *init_order(AsyncRun *r, const MachineEvent *e,
+                              const OrderBar *b)
+{
+    Order *o = &r->order;
+    bool met =
+        order_cluster(o, &e->agent)->waited[order_warp(o, &e->agent)] >= 0;
+    if (met && !b->init_fenced)
+        return "a relaxed arrival at the cluster's barrier shows what "
+               "async.fence.mbarrier_init follows, and none follows here";
+    if (e->cta != e->agent.cta)
+        return "a barrier of the cluster must come between";
+    return "a barrier of threads must come between";
+}
+
 static void check_init(AsyncRun *r, const MachineEvent *e, const OrderBar *b,
                        const Clock *c, uint32_t lane)
 {
     if (!b->agent || knows_init(&r->order, e, b, c, lane))
         return;
-    bool remote = e->cta != e->agent.cta;
-    protocol_fault(r, e, remote ? "CL-ENTRY" : "B-LIFE",
+    protocol_fault(r, e, e->cta != e->agent.cta ? "CL-ENTRY" : "B-LIFE",
                    "uses an mbarrier of cta %u before its initialisation is "
                    "known to be over; %s",
-                   e->cta,
-                   remote ? "a barrier of the cluster must come between"
-                          : "a barrier of threads must come between");
+                   e->cta, init_order(r, e, b));
 }
 
 static uint32_t first_lane(const Order *o, const MachineEvent *e)

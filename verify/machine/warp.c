@@ -333,9 +333,14 @@ static Step enter_role(Warp *w, const Op *op, uint32_t mask)
     return STEP_pushed;
 }
 
+/* The same lane each time, of which no more is known: the highest, which what
+ * picks lanes by their number seldom means, or one by the seed. */
 static Step enter_elect(Warp *w, const Op *op, uint32_t mask)
 {
-    push_frame(w, op->blocks[0], op, mask & -mask, mask);
+    const MachineOptions *o = w->machine->options;
+    unsigned from = o->canonical ? 31 : (unsigned)(o->seed % 32);
+    uint32_t there = mask >> from ? mask >> from << from : mask;
+    push_frame(w, op->blocks[0], op, there & -there, mask);
     return STEP_pushed;
 }
 
