@@ -59,6 +59,15 @@ void refine_free(Refine *r)
 
 /* ---- faults -------------------------------------------------------------- */
 
+/* What a report rests on may be wrong itself. */
+static void note_hints(Ctx *ctx, Diag *d, Loc loc)
+{
+    diag_note(ctx, d, loc,
+              "which op is for which instance is what the origins say: where "
+              "one is wrong, and the op right, correct the origin; without any "
+              "in the text the results alone are compared");
+}
+
 static void fault(Refine *r, Loc loc, const char *code, const char *what,
                   const Op *stmt, const int64_t *iters, unsigned n)
 {
@@ -71,6 +80,7 @@ static void fault(Refine *r, Loc loc, const char *code, const char *what,
                    code, strbuf_text(&at), what);
     if (stmt)
         diag_note(ctx, d, stmt->loc, "the statement is here");
+    note_hints(ctx, d, loc);
     strbuf_free(&at);
 }
 
@@ -303,9 +313,12 @@ static void end_instances(Refine *r)
     }
     if (r->unclaimed && !r->result.open && !r->result.cover_bad) {
         r->result.cover_bad = true;
-        diag_error(r->program.ctx, r->unclaimed->loc, "X-COVER",
-                   "X-COVER: this op writes memory for no statement of the "
-                   "program");
+        Loc loc = r->unclaimed->loc;
+        note_hints(r->program.ctx,
+                   diag_error(r->program.ctx, loc, "X-COVER",
+                              "X-COVER: this op writes memory for no statement "
+                              "of the program"),
+                   loc);
     }
 }
 
