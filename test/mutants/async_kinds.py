@@ -57,6 +57,30 @@ def both_roles(pattern, old, new):
     return edit
 
 
+def other_bands(everywhere):
+    """Loops over two dimensions of tasks or more take them in bands twice as
+    high, all of them or one of a kernel's."""
+
+    def edit(base):
+        lines, made = list(base.lines), []
+        heads = base.find(r"^async\.kernel") + [len(lines)]
+        for first, end in zip(heads, heads[1:]):
+            found = [i for i in base.find(r"async\.tasks .*\), %")
+                     if first < i < end]
+            for i in found:
+                lines[i] = re.sub(
+                    r"(?: \{group = (\d+)\})? \{$",
+                    lambda m: f" {{group = {2 * int(m.group(1) or 1)}}} {{",
+                    base.lines[i])
+                if len(found) > 1 and not everywhere:
+                    made += mutant(base, i, "bands of one role",
+                                   base.lines[:i] + [lines[i]]
+                                   + base.lines[i + 1:])
+        return mutant(base, 0, "bands of all", lines) if everywhere else made
+
+    return edit
+
+
 def flipped(depth):
     """Rings of that depth begin one turn further."""
     return replace(rf"ring\.init .*ring<{depth}>",
@@ -83,6 +107,8 @@ ANY = PROTOCOL + " " + DATA
 FREE = r"mbarrier\.wait %(\w_)?(empty|free)"
 CTA_SYNC = r"^    +async\.barrier\.cta\.sync"
 GRID_WAIT = r"async\.griddepcontrol\.wait"
+INIT = r"mbarrier\.init"
+INIT_PROXY = r"^    async\.fence\.proxy"
 LOOP = r"ctl\.for %k .*iter"
 
 KINDS = [
@@ -164,13 +190,29 @@ KINDS = [
     Kind("", "initialisation dropped", drop(r"mbarrier\.init"), "B-LIFE"),
     Kind("", "one of the two fences of the initialisation",
          where("relaxed = True",
-               drop(r"fence\.mbarrier_init|^    async\.fence\.proxy"), False),
+               drop(r"fence\.mbarrier_init|" + INIT_PROXY), False),
          "", never),
     Kind("", "the proxy fence of the initialisation",
-         where("relaxed = True", drop(r"^    async\.fence\.proxy")), "", never),
+         where("relaxed = True", drop(INIT_PROXY)), "", never),
     Kind("", "the fence that relaxed arrivals show",
          where("relaxed = True", drop(r"fence\.mbarrier_init")),
          "B-LIFE CL-ENTRY"),
+    Kind("", "initialised behind the fence that relaxed arrivals show",
+         where("relaxed = True", move(INIT, r"fence\.mbarrier_init", True)),
+         "B-LIFE CL-ENTRY"),
+    Kind("", "the fence that relaxed arrivals show is before the last",
+         where("relaxed = True", move(r"fence\.mbarrier_init", INIT, False)),
+         "B-LIFE CL-ENTRY"),
+    Kind("", "initialised between the fences, behind a barrier of threads",
+         where("relaxed = True", move(INIT, r"fence\.mbarrier_init", True),
+               False), "", never),
+    Kind("", "what copies signal is initialised behind the fences",
+         where("relaxed = True", move(INIT + r" %(\w_)?full", INIT_PROXY, True),
+               False), "B-LIFE", but=["sm80_ring"]),
+    Kind("", "what threads alone signal is initialised behind the fences",
+         where("relaxed = True",
+               move(INIT + r" %(?!(\w_)?full)", INIT_PROXY, True), False), "",
+         never),
     Kind("", "the end of a cluster is arrived at relaxed",
          replace(r"barrier\.cluster\.arrive$", "arrive",
                  "arrive {relaxed = True}"), "CL-EXIT D-RAW D-WAR D-WAW", late),
@@ -339,6 +381,11 @@ KINDS = [
     Kind("", "a size is not checked", drop(r"host\.check %\w+ >= 1"), "H-CHECK"),
     Kind("", "an address is asked too much of",
          number(r"host\.align_check", "bytes", lambda n: 2 * n), "H-CHECK"),
+    # Of bands as high as there are rows no run shows that they differ.
+    Kind("", "one role takes its tasks in other bands", other_bands(False),
+         "unknown " + ANY, ragged),
+    Kind("", "all roles take their tasks in other bands", other_bands(True),
+         "", never),
     Kind("", "no meeting where K is ragged",
          replace(r"ctl\.if .* or %K \+ \d+ <= ", r" or %K \+ \d+ <= [^o]* o",
                  " o"), "D-RAW", ragged),

@@ -69,7 +69,8 @@ class Tools:
         return self.seeds > SEEDS
 
     def check(self, *arguments):
-        """(verdict, codes): proved, refuted, or what went wrong."""
+        """(verdict, codes): proved, refuted, unknown (its own code), or what
+        went wrong."""
         done = self.run("exo-check", *arguments, "--diagnostics=json")
         codes = []
         for line in done.stderr.split("\n"):
@@ -81,6 +82,8 @@ class Tools:
             return "proved", codes
         if done.returncode == 1:
             return "refuted", codes
+        if done.returncode == 3:
+            return "unknown", codes + ["unknown"]
         return f"exit status {done.returncode}", codes
 
     def machine_is_right(self, path, sizes, base):
@@ -125,17 +128,18 @@ def judge(mutant, verdict, codes, wrong, where):
     """Holds a verdict against what was expected: wrong, right, or None where
     the fault may not be reached at these sizes."""
     expected = mutant.kind.codes
-    if verdict not in ("proved", "refuted"):
+    known = {"proved", "refuted"} | expected & {"unknown"}
+    if verdict not in known:
         mutant.fault("failed", f"{where}: {verdict}")
     elif wrong is None and verdict == "proved":
         return
     elif wrong and verdict == "proved":
         mutant.fault("missed", f"{where}: accepted, expected "
                      + " or ".join(sorted(expected)))
-    elif wrong is False and verdict == "refuted":
+    elif wrong is False and verdict != "proved":
         mutant.fault("over-strict", f"{where}: refused with "
                      + ", ".join(sorted(set(codes))))
-    elif verdict == "refuted" and not expected & set(codes):
+    elif verdict != "proved" and not expected & set(codes):
         mutant.fault("misnamed", f"{where}: refused with "
                      + ", ".join(sorted(set(codes))) + ", expected "
                      + " or ".join(sorted(expected)))
@@ -161,7 +165,7 @@ def try_mutant(mutant, level, tools, chosen, folder, number):
     wrong = [kind.wrong(base, trips, tasks) for trips, tasks, _ in sizes]
     verdict, codes = tools.check(*level.arguments(base, path))
     judge(mutant, verdict, codes, at_some(kind, wrong), "at derived sizes")
-    mutant.refused = verdict == "refuted"
+    mutant.refused = verdict in ("refuted", "unknown")
     if not mutant.faults and codes and set(codes) & level.static:
         return
     if base in KERNELS:
