@@ -157,6 +157,26 @@ static const Edit edits[] = {
       "fence.proxy.async.global", "PTX-COUNT" },
     { "another named barrier", "barrier.cta.sync 0,", "barrier.cta.sync 1,",
       "PTX-COUNT" },
+    { "all threads without their number", "barrier.cta.sync 0, 64",
+      "bar.sync 0", NULL },
+    { "all threads at another barrier", "barrier.cta.sync 0, 64", "bar.sync 1",
+      "PTX-COUNT" },
+    { "half of a warp", "bar.warp.sync 0xffffffff", "bar.warp.sync 0xffff",
+      "PTX-COUNT" },
+    { "a mask of lanes", "bar.warp.sync 0xffffffff", "bar.warp.sync %r1",
+      "PTX-COUNT" },
+    { "all lanes", "bar.warp.sync 0xffffffff", "bar.warp.sync -1", NULL },
+    { "one of half a warp", "elect.sync _|%p4, 0xffffffff",
+      "elect.sync _|%p4, 0xffff", "PTX-COUNT" },
+    { "a trap", "\tadd.s32 %r1, %r1, -1;\n\tbra.uni",
+      "\tadd.s32 %r1, %r1, -1;\n\t@%p3 trap;\n\tbra.uni", "PTX-COUNT" },
+    { "a trap at the end", "\tret;", "\ttrap;\n\tret;", "PTX-COUNT" },
+    { "an exit at the end", "\tret;", "\texit;", NULL },
+    { "a breakpoint", "\tret;", "\tbrkpt;\n\tret;", "PTX-COUNT" },
+    { "a product of the warp", "\tret;",
+      "\twmma.store.d.sync.aligned.row.m16n16k16.shared.f16 [%r5], {%r1, %r1, "
+      "%r1, %r1};\n\tret;",
+      "PTX-COUNT" },
     /* counts */
     { "dropped", "\tbar.warp.sync 0xffffffff;\n", "", "PTX-COUNT" },
     { "twice", "\tbar.warp.sync 0xffffffff;\n",
@@ -229,7 +249,29 @@ static const Edit edits[] = {
       "mbarrier.arrive.b64", "PTX-GENERIC" },
     { "an address made generic", "\tret;",
       "\tcvta.shared.u64 %rd1, %rd2;\n\tret;", "PTX-GENERIC" },
+    { "memory of its own for each thread", "\tret;",
+      "\talloca.u64 %rd1, 16, 8;\n\tret;", "PTX-LOCAL" },
     /* the head */
+    { "lines that end otherwise", " k\n", " k\r\n", NULL },
+    { "a kernel whose name goes on", " k\n", " k2\n", "PTX-ABI" },
+    { "a wider parameter", ".param .u32 k_param_0", ".param .u64 k_param_0",
+      "PTX-HEAD" },
+    { "a parameter as bytes", ".param .u32 k_param_0",
+      ".param .align 4 .b8 k_param_0[4]", NULL },
+    { "a parameter as fewer bytes", ".param .u32 k_param_0",
+      ".param .align 4 .b8 k_param_0[3]", "PTX-HEAD" },
+    { "a parameter less aligned", ".param .u32 k_param_0",
+      ".param .align 2 .b8 k_param_0[4]", "PTX-HEAD" },
+    { "a parameter more aligned", ".param .u32 k_param_0",
+      ".param .align 16 .u32 k_param_0 /* ) { */", NULL },
+    { "a parameter more", ".param .u32 k_param_0",
+      ".param .u32 k_param_0,\n\t.param .u64 .ptr .global .align 1 q",
+      "PTX-HEAD" },
+    { "no parameter", ".param .u32 k_param_0", "", "PTX-HEAD" },
+    { "a directive in a comment", ".maxntid 64, 1, 1",
+      "// .maxntid 32 {\n.maxntid 64, 1, 1", NULL },
+    { "an entry in a comment", ".visible .entry",
+      "// .entry k() { ret; }\n.visible .entry", NULL },
     { "an old version", ".version 8.3", ".version 7.8", "T-ARCH" },
     { "an old target", ".target sm_90a", ".target sm_80", "T-ARCH" },
     { "another kernel's", "// exo-abi: ", "// exo-abi: 1", "PTX-ABI" },
@@ -260,6 +302,13 @@ static const Edit edits[] = {
     { "shared memory of the module", ".visible .entry",
       ".shared .align 4 .b8 own[64];\n.visible .entry", "PTX-HEAD" },
     /* what cannot be read */
+    { "a parameter without a type", ".param .u32 k", ".param k", "PTX-FORM" },
+    { "a parameter of a type that is none", ".u32 k_param_0", ".u33 k_param_0",
+      "PTX-FORM" },
+    { "a parameter without a length", "k_param_0", "k_param_0[]", "PTX-FORM" },
+    { "parameters without an end", "k_param_0\n)", "k_param_0\n", "PTX-FORM" },
+    { "the entry once more", ".visible .entry",
+      ".visible .entry k()\n{ ret; }\n.visible .entry", "PTX-FORM" },
     { "no such instruction", "\tret;", "\tadds.s32 %r1, %r1, 1;\n\tret;",
       "PTX-FORM" },
     { "no such type", "\tret;", "\tadd.s33 %r1, %r1, 1;\n\tret;", "PTX-FORM" },
@@ -348,6 +397,10 @@ static const char operands_text[] =
     "\tcp.async.ca.shared.global [%r1+8], [%rd1], 4;\n"
     "\tcp.async.ca.shared.global [%r1], [%rd1+16], 8, 0;\n"
     "\tcp.async.ca.shared.global [%r1], [%rd1], 8, %r2;\n"
+    "\tatom.global.add.u32 %r1, [%rd1], 1;\n"
+    "\tatom.global.add.f32 %r1, [%rd1], %r2;\n"
+    "\tatom.shared.add.f32 %r1, [%r3], %r2;\n"
+    "\tatom.relaxed.cta.global.add.f32 %r1, [%rd1], %r2;\n"
     "}\n";
 
 Test(readback, letters_tell_constants_apart)

@@ -19,6 +19,8 @@ typedef enum Field {
     FIELD_barrier, /* its last constant, behind the first operand if constant */
     FIELD_times,   /* what comes behind two operands, unless it is 1 */
     FIELD_columns, /* what follows .m64n: shape and types, and the constants */
+    FIELD_lanes,   /* that not all of them are meant */
+    FIELD_type,    /* its mnemonic's last word */
 } Field;
 
 typedef struct Row {
@@ -31,7 +33,7 @@ typedef struct Row {
 } Row;
 
 static const Row rows[] = {
-    { OP_async_elect, "elect.sync", NULL, "elect.sync", 0, { 0 } },
+    { OP_async_elect, "elect.sync", NULL, "elect.sync", FIELD_lanes, { 0 } },
     { OP_async_setmaxnreg,
       "setmaxnreg.",
       NULL,
@@ -80,7 +82,12 @@ static const Row rows[] = {
       "fence.proxy.async",
       0,
       { ".shared" } },
-    { OP_async_warp_sync, "bar.warp.sync", NULL, "bar.warp.sync", 0, { 0 } },
+    { OP_async_warp_sync,
+      "bar.warp.sync",
+      NULL,
+      "bar.warp.sync",
+      FIELD_lanes,
+      { 0 } },
     { OP_async_barrier_cta_sync,
       "barrier.cta.sync",
       NULL,
@@ -213,7 +220,7 @@ static const Row rows[] = {
       "atom.",
       ".add.",
       "atom.add",
-      0,
+      FIELD_type,
       { ".global", ".shared" } },
 };
 enum { N_ROWS = sizeof rows / sizeof *rows };
@@ -226,7 +233,8 @@ static const char *const families[] = {
     "elect",     "setmaxnreg", "red.",       "atom.",     "multimem.",
     "griddep",   "redux.",     "vote.",      "match.",    "tcgen",
     "tensormap", "clusterla",  "call",       "st.async",  "st.bulk",
-    "red.async", "discard.",   "applyprior", "prefetch",
+    "red.async", "discard.",   "applyprior", "prefetch",  "wmma.",
+    "trap",      "brkpt",
 };
 
 static unsigned add_name(Alphabet *a, const char *name)
@@ -315,16 +323,19 @@ static Letter by_operands(Alphabet *a, const PtxInstr *in)
 static bool is_plain(const Row *row, const char *word)
 {
     static const char *const plain[] = {
-        ".sync",        ".aligned",    ".release",
-        ".acquire",     ".cta",        ".shared",
-        ".shared::cta", ".b32",        ".b64",
-        ".u32",         ".s32",        ".f32",
-        ".tile",        ".1d",         ".2d",
-        ".3d",          ".4d",         ".5d",
-        ".global",      ".bulk_group", ".mbarrier::complete_tx::bytes",
+        ".sync",   ".aligned", ".release",     ".acquire",
+        ".shared", ".b32",     ".shared::cta", ".b64",
+        ".u32",    ".s32",     ".f32",         ".tile",
+        ".1d",     ".2d",      ".3d",          ".4d",
+        ".5d",     ".global",  ".bulk_group",  ".mbarrier::complete_tx::bytes",
     };
     if (!strcmp(word, ".relaxed"))
-        return row->code == OP_async_mbarrier_expect_tx;
+        return row->code == OP_async_mbarrier_expect_tx ||
+               row->code == OP_mem_reduce;
+    if (!strcmp(word, ".gpu"))
+        return row->code == OP_mem_reduce;
+    if (!strcmp(word, ".cta"))
+        return row->code != OP_mem_reduce;
     if (!strcmp(word, ".global"))
         return row->code != OP_async_fence_proxy;
     for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
@@ -336,8 +347,6 @@ static bool is_plain(const Row *row, const char *word)
 /* Do the row's begin and parts, and plain words, make up the mnemonic? */
 static bool is_covered(const Row *row, const char *op)
 {
-    if (row->code == OP_mem_reduce)
-        return true;
     size_t length = strlen(row->begins);
     for (const char *at = op + length - (row->begins[length - 1] == '.');
          *at;) {
@@ -352,7 +361,8 @@ static bool is_covered(const Row *row, const char *op)
         for (int i = 0; i < 2 && row->parts[i]; i++)
             known = known || strstr(row->parts[i], word) ||
                     begins(word, row->parts[i]);
-        if (row->field == FIELD_columns && begins(word, ".m64n"))
+        if ((row->field == FIELD_columns && begins(word, ".m64n")) ||
+            (row->field == FIELD_type && !at[n]))
             return true;
         if (!known)
             return false;
@@ -386,7 +396,21 @@ static void print_columns(const PtxInstr *in, const char *columns, char *out,
                                    (long long)in->args[i].value);
 }
 
-static void print_field(const Row *row, const PtxInstr *in, char *out, size_t n)
+/* The type that an atomic addition ends in; signs do not matter to it. */
+static const char *type_word(const char *op)
+{
+    const char *word = strrchr(op, '.');
+    return !word ? "" : !strcmp(word, ".s32") ? ".u32" : word;
+}
+
+/* Is a mask that of all lanes? */
+static bool names_warp(const PtxArg *mask)
+{
+    return (uint32_t)mask->value == UINT32_MAX;
+}
+
+static void print_field(const Alphabet *a, const Row *row, const PtxInstr *in,
+                        char *out, size_t n)
 {
     const PtxArg *last = in->n_args ? &in->args[in->n_args - 1] : NULL;
     const PtxArg *first = in->args;
@@ -394,6 +418,15 @@ static void print_field(const Row *row, const PtxInstr *in, char *out, size_t n)
     bool constant = last && last->kind == PTX_int;
     if (row->field == FIELD_columns && columns)
         print_columns(in, columns + 5, out, n);
+    else if (row->field == FIELD_type)
+        snprintf(out, n, "%s", type_word(in->op));
+    else if (row->field == FIELD_lanes && !(constant && names_warp(last)))
+        snprintf(out, n, " of other lanes than all");
+    else if (row->field == FIELD_barrier && in->n_operands == 1 && constant)
+        snprintf(out, n, " %lld, %lld", (long long)last->value,
+                 (long long)a->threads);
+    else if (row->field == FIELD_barrier && in->n_operands == 1)
+        snprintf(out, n, " %lld", (long long)a->threads);
     else if (row->field == FIELD_times && in->n_operands > 2 && !constant)
         snprintf(out, n, " as often as a register says");
     else if (row->field == FIELD_times && in->n_operands > 2 &&
@@ -413,7 +446,7 @@ Letter letter_of_instr(Alphabet *a, const PtxInstr *in)
     char name[192], number[128] = "";
     if (!row || row->code == OP_async_tile_store || !is_covered(row, in->op))
         return by_operands(a, in);
-    print_field(row, in, number, sizeof number);
+    print_field(a, row, in, number, sizeof number);
     snprintf(name, sizeof name, "%s", row->name);
     for (int i = 0; i < 2 && row->parts[i]; i++)
         if (strstr(in->op, row->parts[i]))
@@ -568,6 +601,12 @@ static void add_wgmma(Alphabet *a, const Module *m, const Op *op,
         major(m, &op->operands[1], 64, k), major(m, &op->operands[2], n, k));
 }
 
+static const char *atomic_type(const Op *op)
+{
+    ScalarType t = op->operands[0].u.access->base->type->elem;
+    return t == TY_f64 ? ".f64" : t == TY_f32 ? ".f32" : ".u32";
+}
+
 void letters_of_op(Alphabet *a, const Module *m, const Op *op, LetterVec *out)
 {
     const char *name = NULL;
@@ -583,7 +622,8 @@ void letters_of_op(Alphabet *a, const Module *m, const Op *op, LetterVec *out)
         return;
     case OP_mem_reduce:
         if (op_is_atomic(op))
-            add(a, out, "%s%s", name, is_shared(m, op) ? ".shared" : ".global");
+            add(a, out, "%s%s%s", name,
+                is_shared(m, op) ? ".shared" : ".global", atomic_type(op));
         return;
     case OP_async_mbarrier_init:
         add_inits(a, op, out);

@@ -15,6 +15,7 @@ enum { LETTER_none = 0 };
 typedef struct Alphabet {
     Arena *a;
     const char *arch; /* the PTX's target, which chooses an entry's PTX */
+    int64_t threads;  /* of a CTA: who meets where a barrier names no number */
     VEC(const char *) names;
 } Alphabet;
 

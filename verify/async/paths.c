@@ -337,8 +337,7 @@ static void step(Paths *p, Place at)
             go_to(p, on, at.set);
         return;
     }
-    if (in->ends && !set_has(p->n, at.set, p->n->end) &&
-        strcmp(in->op, "trap") != 0)
+    if (in->ends && !set_has(p->n, at.set, p->n->end))
         fault(p, in->line, "PTX-ORDER",
               "the thread ends where the kernel has %s", expected(p, at.set));
     for (unsigned i = 0; i < in->n_targets; i++)
@@ -427,7 +426,9 @@ PathFault paths_compare(Arena *a, const Module *m, const Op *kernel,
                 .m = m,
                 .kernel = kernel,
                 .ptx = ptx,
-                .letters = { .a = a, .arch = arch } };
+                .letters = { .a = a,
+                             .arch = arch,
+                             .threads = op_attr_int(kernel, "blockDim", 0) } };
     prepare(&p);
     threads_visit(a, kernel, ptx, compare_thread, &p);
     return p.fault;

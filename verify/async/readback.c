@@ -71,7 +71,7 @@ static bool makes_generic(const char *op)
 static void check_instr(ReadBack *b, const PtxInstr *in)
 {
     bool memory = begins(in->op, "ld.") || begins(in->op, "st.");
-    if (memory && strstr(in->op, ".local"))
+    if (begins(in->op, "alloca.") || (memory && strstr(in->op, ".local")))
         fault(b, in->line, "PTX-LOCAL", "local memory is used: '%s'", in->op);
     else if (is_generic(in->op) || makes_generic(in->op))
         fault(b, in->line, "PTX-GENERIC",
@@ -139,13 +139,40 @@ static const char *check_target(ReadBack *b, const Op *kernel)
 static void check_abi(ReadBack *b, const Op *kernel)
 {
     char *abi =
-        arena_printf(ctx_arena(b->ctx), "// exo-abi: %016llx %s\n",
+        arena_printf(ctx_arena(b->ctx), "// exo-abi: %016llx %s",
                      (unsigned long long)kernel_abi_hash(b->ctx, kernel),
                      op_attr_str(kernel, "name", ""));
-    if (!strstr(b->text, abi))
+    const char *at = b->text;
+    while ((at = strstr(at, abi)) && !strchr("\r\n", at[strlen(abi)]))
+        at++;
+    if (!at)
         fault(b, 1, "PTX-ABI",
-              "no line '%.*s': the PTX was made from another kernel",
-              (int)strlen(abi) - 1, abi);
+              "no line '%s': the PTX was made from another kernel", abi);
+}
+
+/* The parameters that a launch gives, each in its place. */
+static void check_params(ReadBack *b, Arena *a, const PtxKernel *ptx,
+                         const Op *kernel)
+{
+    AbiParamVec want = { 0 };
+    if (!kernel_abi(b->ctx, kernel, a, &want))
+        return;
+    if (want.len != ptx->n_params) {
+        fault(b, ptx->line, "PTX-HEAD",
+              "%u parameters are declared, but the kernel has %zu",
+              ptx->n_params, want.len);
+        return;
+    }
+    for (size_t i = 0; i < want.len; i++) {
+        const AbiParam *w = &want.data[i];
+        const PtxParam *p = &ptx->params[i];
+        if (p->bytes != w->bytes || p->align % w->align)
+            fault(b, ptx->line, "PTX-HEAD",
+                  "parameter %zu has %lld bytes aligned to %lld, but the "
+                  "kernel's has %u aligned to %u",
+                  i, (long long)p->bytes, (long long)p->align, w->bytes,
+                  w->align);
+    }
 }
 
 /* Shared memory is what the launch gives, aligned as swizzles need it. */
@@ -256,6 +283,7 @@ static void check_kernel(ReadBack *b, const Module *m, const Op *kernel)
     check_abi(b, kernel);
     check_shared(b);
     check_launch(b, &ptx, kernel);
+    check_params(b, a, &ptx, kernel);
     if (ptx.local_line)
         fault(b, ptx.local_line, "PTX-LOCAL", "%s declares local memory", name);
     for (uint32_t i = 0; i < ptx.n_instrs; i++)

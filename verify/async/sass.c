@@ -308,7 +308,9 @@ static void check_kernel(Sass *s, const Op *kernel, const char *text)
     s->a = arena_new();
     s->kernel = kernel;
     s->name = op_attr_str(kernel, "name", "");
-    s->letters = (Alphabet){ .a = s->a, .arch = "sm_90a" };
+    s->letters = (Alphabet){ .a = s->a,
+                             .arch = "sm_90a",
+                             .threads = op_attr_int(kernel, "blockDim", 0) };
     if (sass_read(s->a, text, s->name, &s->code)) {
         check_memory(s);
         classify(s);

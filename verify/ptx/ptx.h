@@ -43,12 +43,18 @@ typedef struct PtxReg {
     const char *name;
 } PtxReg;
 
+/* A parameter as the entry declares it. */
+typedef struct PtxParam {
+    int64_t bytes, align;
+} PtxParam;
+
 typedef struct PtxKernel {
-    unsigned n_instrs, n_regs;
+    unsigned n_instrs, n_regs, n_params;
     const PtxInstr *instrs;
-    const PtxReg *regs;  /* 1 .. n_regs */
+    const PtxReg *regs; /* 1 .. n_regs */
+    const PtxParam *params;
     uint32_t line;       /* of its head */
-    const char *head;    /* its directives: what stands before the body */
+    const char *head;    /* its directives, between parameters and body */
     uint32_t local_line; /* of a declaration in local memory, 0: none */
 } PtxKernel;
 

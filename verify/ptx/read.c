@@ -44,6 +44,7 @@ typedef struct Reader {
     VEC(PtxReg) regs;
     VEC(Ref) refs;
     VEC(PtxArg) args;
+    VEC(PtxParam) params;
     uint32_t local_line;
     const char *error;
 } Reader;
@@ -238,8 +239,7 @@ static bool read_operands(Reader *r, PtxInstr *in)
     r->at++;
     in->n_operands = r->args.len ? operand + 1 : 0;
     in->n_args = (unsigned)r->args.len;
-    in->args =
-        arena_memdup(r->a, r->args.data, r->args.len * sizeof(PtxArg) + 1);
+    in->args = arena_memdup(r->a, r->args.data, r->args.len * sizeof(PtxArg));
     return true;
 }
 
@@ -447,19 +447,125 @@ static bool resolve(Reader *r, const Ref *ref)
     return true;
 }
 
+/* ---- parameters ---------------------------------------------------------- */
+
+/* Of a type as `.u32` or `.f16x2`; 0: it is none. */
+static int64_t type_bytes(const char *word, size_t n)
+{
+    size_t name = strcspn(word, "0123456789");
+    if (name >= n)
+        return 0;
+    char *end;
+    int64_t bits = strtoll(word + name, &end, 10);
+    if (end + 2 == word + n && end[0] == 'x' && end[1] == '2')
+        bits *= 2;
+    else if (end != word + n)
+        return 0;
+    return bits % 8 == 0 && bits <= 128 ? bits / 8 : 0;
+}
+
+/* A word of a parameter's declaration; `.ptr` and what follows it say what the
+ * parameter points to. */
+static void read_param_word(Reader *r, PtxParam *p, bool *pointer)
+{
+    size_t n = word_length(r->at);
+    const char *word = intern(r, r->at, n);
+    r->at += n;
+    *pointer |= !strcmp(word, ".ptr");
+    if (!strcmp(word, ".align")) {
+        skip_space(r);
+        int64_t align = strtoll(r->at, NULL, 10);
+        p->align = *pointer ? p->align : align;
+        r->at += word_length(r->at);
+    } else if (word[0] == '.' && !p->bytes) {
+        p->bytes = type_bytes(word, n);
+    }
+}
+
+static bool read_param(Reader *r)
+{
+    PtxParam p = { 0 };
+    int64_t n = 1;
+    bool pointer = false;
+    for (skip_space(r); *r->at != ',' && *r->at != ')'; skip_space(r)) {
+        if (*r->at == '[') {
+            char *end;
+            n = strtoll(r->at + 1, &end, 10);
+            end += strspn(end, " \t");
+            if (*end != ']' || n < 1 || n > 1 << 16)
+                return refuse(r, "a parameter's length is none");
+            r->at = end + 1;
+        } else if (word_length(r->at)) {
+            read_param_word(r, &p, &pointer);
+        } else {
+            return refuse(r, "a parameter has no end");
+        }
+    }
+    if (!p.bytes)
+        return refuse(r, "a parameter has no type");
+    p.align = p.align ? p.align : p.bytes;
+    p.bytes *= n;
+    VEC_PUSH(r->a, &r->params, p);
+    return true;
+}
+
+static bool read_params(Reader *r)
+{
+    skip_space(r);
+    if (*r->at != '(')
+        return true;
+    r->at++;
+    skip_space(r);
+    while (*r->at != ')') {
+        if (!read_param(r))
+            return false;
+        r->at += *r->at == ',';
+    }
+    r->at++;
+    return true;
+}
+
 /* ---- the entry ----------------------------------------------------------- */
+
+static bool is_commented(const char *text, const char *at)
+{
+    while (at > text && at[-1] != '\n')
+        if (*--at == '/' && at[1] == '/')
+            return true;
+    return false;
+}
 
 /* At the name behind `.entry`, else NULL. */
 static const char *find_entry(const char *text, const char *entry)
 {
     for (const char *at = text; (at = strstr(at, ".entry"));) {
+        bool commented = is_commented(text, at);
         at += strlen(".entry");
-        const char *name = at + strspn(at, " \t\n");
+        const char *name = at + strspn(at, " \t\r\n");
         size_t n = word_length(name);
-        if (n == strlen(entry) && !strncmp(name, entry, n))
+        if (!commented && n == strlen(entry) && !strncmp(name, entry, n))
             return name;
     }
     return NULL;
+}
+
+/* Parameters and directives, up to the body; these without comments. */
+static bool read_head(Reader *r, PtxKernel *out)
+{
+    StrBuf head = { 0 };
+    bool ok = read_params(r);
+    for (skip_space(r); ok && *r->at && *r->at != '{' && *r->at != ';';
+         skip_space(r)) {
+        size_t n = word_length(r->at);
+        strbuf_addf(&head, "%s%.*s", n ? " " : "", (int)(n ? n : 1), r->at);
+        r->at += n ? n : 1;
+    }
+    out->head = arena_strdup(r->a, strbuf_text(&head));
+    strbuf_free(&head);
+    if (ok && *r->at != '{')
+        return refuse(r, "the entry has no body");
+    r->at += ok;
+    return ok;
 }
 
 bool ptx_read(Arena *a, const char *text, const char *entry, PtxKernel *out,
@@ -476,15 +582,10 @@ bool ptx_read(Arena *a, const char *text, const char *entry, PtxKernel *out,
     *out = (PtxKernel){ .line = r.line };
     VEC_PUSH(a, &r.regs, ((PtxReg){ "" }));
     open_scope(&r);
-    const char *body = strchr(name, '{'), *params = strchr(name, ')');
-    for (r.at = name; body && r.at < body; r.at++)
-        r.line += *r.at == '\n';
-    if (body) {
-        r.at = body + 1;
-        name = params && params < body ? params + 1 : name + strlen(entry);
-        out->head = arena_strndup(a, name, (size_t)(body - name));
-    }
-    bool ok = body ? read_body(&r) : refuse(&r, "the entry has no body");
+    r.at = name + strlen(entry);
+    bool ok = read_head(&r, out) && read_body(&r);
+    if (ok && find_entry(r.at, entry))
+        ok = refuse(&r, "the entry is there twice");
     PtxInstr end = { .op = "ret", .line = r.line, .ends = true };
     VEC_PUSH(a, &r.instrs, end);
     for (size_t i = 0; ok && i < r.refs.len; i++)
@@ -495,6 +596,8 @@ bool ptx_read(Arena *a, const char *text, const char *entry, PtxKernel *out,
     out->instrs = r.instrs.data;
     out->n_regs = (unsigned)r.regs.len - 1;
     out->regs = r.regs.data;
+    out->n_params = (unsigned)r.params.len;
+    out->params = r.params.data;
     out->local_line = r.local_line;
     return ok;
 }
