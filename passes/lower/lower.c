@@ -478,9 +478,12 @@ static void lower_role(Lower *L, const ParRole *role)
         n_rings += L->groups.data[g].used;
     Value **rings = ARENA_ARRAY(L->scratch, Value *, L->groups.len + 1);
     role_rings(L, rings);
+    Block *whole = L->out;
     Op *tasks = role_task_loop(L, rings, n_rings);
     lower_role_body(L, L->dev->body);
     role_task_end(L, tasks, n_rings);
+    L->out = whole;
+    exit_role(L, tasks);
     L->out = outer;
 }
 
@@ -555,8 +558,7 @@ static bool lower_device(Lower *L, Op *proc, Op *device, unsigned k)
     L->stmt = NULL;
     if (L->dev->dependent_launch && LOWER_WRONG(L, "late-grid-wait"))
         lower_emit(L, OP_async_griddepcontrol_wait, 0, 0, 0);
-    if (L->ctas_signal && !L->dev->no_shutdown_sync &&
-        !LOWER_WRONG(L, "no-exit-barrier"))
+    if (L->meets_at_exit)
         emit_cluster_barrier(L);
     block_append(L->m->body, L->kernel);
     return !L->failed;

@@ -118,6 +118,13 @@ typedef struct NamedBarrier {
     int64_t id; /* the first of (cover_hi - cover_lo) / n_warps ids */
 } NamedBarrier;
 
+/* An mbarrier that other CTAs signal: warp `warp` awaits its first `elements`
+ * elements of the next task before the CTA ends. exit.c. */
+typedef struct ExitWait {
+    const Value *barrier;
+    int64_t elements, warp;
+} ExitWait;
+
 /* Whether warps of the role touch memory lane by lane. */
 typedef struct TouchingWarps {
     int64_t lo, hi;
@@ -150,6 +157,8 @@ typedef struct Lower {
     bool global_writes;   /* ordinary code writes global memory */
     bool cluster_release; /* barriers between CTAs release to the cluster */
     bool ctas_signal;     /* an mbarrier is signalled by other CTAs */
+    VEC(ExitWait) at_exit; /* what is awaited before a CTA ends, or */
+    bool meets_at_exit;    /* the cluster meets instead */
 
     /* one role at a time */
     const ParRole *role;
@@ -278,6 +287,8 @@ void frag_tiles(Lower *L, Value *source, FragPtrVec *out);
 void frag_written(Lower *L, Block *b, FragPtrVec *out);
 
 bool sync_prepare(Lower *L); /* named barrier ids, mbarrier counts */
+/* Does it concern mbarriers of several CTAs? */
+bool sync_between_ctas(const ParSync *s);
 int64_t mbarrier_count(Lower *L, const Value *barrier);
 void lower_fence(Lower *L, Op *op);
 void lower_arrive(Lower *L, Op *op);
@@ -286,6 +297,11 @@ void lower_await(Lower *L, Op *op);
 Access *lower_barrier(Lower *L, const ParSync *s);
 /* Gives op the list of target CTAs when it is not just its own. */
 void lower_cta_xor(Lower *L, Op *op, const ParSync *s);
+
+/* Finds the mbarriers that other CTAs signal, and how the kernel ends. */
+void exit_prepare(Lower *L);
+/* What the role awaits behind its last task. */
+void exit_role(Lower *L, const Op *tasks);
 
 void lower_instr(Lower *L, Op *op);
 /* Whether the instance has what its hook takes for granted; an error, false. */

@@ -135,9 +135,6 @@ static void walk_all(Lower *L, Block *b, Traffic *t)
 {
     for (Op *op = b->first; op; op = op->next) {
         OpAccessVec accesses = { 0 };
-        const ParSync *s = par_sync(L->pi, op);
-        if (s && (s->n_xor > 1 || s->source_ctas > 1))
-            L->ctas_signal = true;
         t->shared |= reaches_peers(L, op);
         op_accesses(L->m, op, L->scratch, &accesses);
         for (size_t i = 0; i < accesses.len; i++)
@@ -154,7 +151,6 @@ static void walk_all(Lower *L, Block *b, Traffic *t)
 static void find_traffic(Lower *L)
 {
     Traffic t = { 0 };
-    L->ctas_signal = false;
     walk_all(L, L->dev->body, &t);
     t.second_pass = true;
     walk_all(L, L->dev->body, &t);
@@ -173,10 +169,14 @@ static void emit_fence_proxy(Lower *L)
         op_set_str(L->m, op, "space", "shared");
 }
 
+bool sync_between_ctas(const ParSync *s)
+{
+    return s->n_xor > 1 || s->source_ctas > 1;
+}
+
 static void set_scope(Lower *L, Op *op, const ParSync *s)
 {
-    bool between = s->n_xor > 1 || s->source_ctas > 1;
-    if (between && L->cluster_release)
+    if (sync_between_ctas(s) && L->cluster_release)
         op_set_str(L->m, op, "scope", "cluster");
 }
 
@@ -233,6 +233,7 @@ bool sync_prepare(Lower *L)
     L->barrier_uses = (PtrMap){ 0 };
     op_walk(L->dev->op, note_use, L);
     find_traffic(L);
+    exit_prepare(L);
     return !L->failed;
 }
 

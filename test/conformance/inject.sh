@@ -18,7 +18,7 @@ kernels="gemm_sm90_bf16 gemm_sm90_bf16_1x1 gemm_sm80_bf16
     gemm/gemm_bf16_64x64 gemm/gemm_bf16_64x64_s4"
 rules="count-plus count-minus bytes slot ring-reset wait-before no-wait no-fence
     no-proxy-fence no-warp-sync group-plus bulk-plus no-cp-wait mask-narrow
-    mask-wide no-init-fence no-entry-barrier no-exit-barrier registers
+    mask-wide no-init-fence no-entry-barrier no-exit-wait registers
     load-rows store-rows scale-d k-step col0 no-guard no-grid-wait
     late-grid-wait"
 

@@ -104,7 +104,8 @@ def more(n):
 PROTOCOL = "B-PHASE B-LAP B-COUNT B-CYCLE B-TX deadlock machine"
 DATA = "D-RAW D-WAR D-WAW X-COVER X-VALUE poison"
 ANY = PROTOCOL + " " + DATA
-FREE = r"mbarrier\.wait %(\w_)?(empty|free)"
+FREE = r"mbarrier\.wait %(\w_)?(empty|free).* origin"
+LAST = r"mbarrier\.wait %(\w_)?empty[^()]*\([^()]*\)\]$"
 CTA_SYNC = r"^    +async\.barrier\.cta\.sync"
 GRID_WAIT = r"async\.griddepcontrol\.wait"
 INIT = r"mbarrier\.init"
@@ -213,9 +214,9 @@ KINDS = [
          where("relaxed = True",
                move(INIT + r" %(?!(\w_)?full)", INIT_PROXY, True), False), "",
          never),
-    Kind("", "the end of a cluster is arrived at relaxed",
-         replace(r"barrier\.cluster\.arrive$", "arrive",
-                 "arrive {relaxed = True}"), "CL-EXIT D-RAW D-WAR D-WAW", late),
+    Kind("", "a fence of the cluster is arrived at relaxed by the writers",
+         lambda base: replace(r"barrier\.cluster\.arrive origin", "arrive",
+             "arrive {relaxed = True}")(base)[-2:-1], DATA + " D-PROXY"),
     Kind("", "fences of the initialisation dropped",
          drop_pair(r"fence\.mbarrier_init", r"fence\.proxy", False),
          "B-LIFE CL-ENTRY", but=["sm80_ring"]),
@@ -287,12 +288,16 @@ KINDS = [
     Kind("entry", "CTA entry removed",
          lambda base: drop(r"^  async\.barrier\.cta\.sync")(base)[:1],
          "B-LIFE"),
-    Kind("exit", "cluster exit removed",
-         drop_pair(r"^  async\.barrier\.cluster\.arrive", r"cluster\.wait",
-             True), "CL-EXIT", but=["cluster_staged"]),
-    Kind("exit", "cluster exit removed behind another cluster barrier",
-         drop_pair(r"^  async\.barrier\.cluster\.arrive", r"cluster\.wait",
-             True), "", never, only=["cluster_staged"]),
+    Kind("exit", "a wait at the end removed", drop(LAST), "CL-EXIT", late,
+         but=["cluster_staged"]),
+    Kind("exit", "a wait at the end removed behind a fence of the cluster",
+         drop(LAST), "", never, only=["cluster_staged"]),
+    Kind("exit", "a wait at the end one turn early",
+         lambda base: replace(LAST, r"-(\d)\)\]$", lambda m:
+             f"-{int(m[1]) + base.depth})]")(base),
+         "CL-EXIT B-CYCLE B-LAP B-PHASE", late, but=["cluster_staged"]),
+    Kind("", "a wait at the end twice", lambda base: twice(LAST)(base)[:1],
+         "", never),
     Kind("grid-wait", "wait for the grids before dropped", drop(GRID_WAIT),
          "G-WAIT"),
     Kind("grid-wait", "wait for the grids before behind a read",

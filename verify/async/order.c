@@ -195,8 +195,7 @@ static void make_cluster(Order *o, OrderCluster *c)
     for (size_t i = 0; i < warps; i++)
         c->waited[i] = -1;
     c->at_exit = ARENA_ARRAY(o->arena, Clock, o->n_ctas);
-    c->remote = ARENA_ARRAY(o->arena, ArrivalVec, o->n_ctas);
-    c->remote_bars = ARENA_ARRAY(o->arena, ArrivalVec, o->n_ctas);
+    c->remote = ARENA_ARRAY(o->arena, SignalVec, o->n_ctas);
     for (unsigned i = 0; i < o->n_ctas; i++)
         c->at_exit[i] = clock_new(o, c->cap);
 }
@@ -701,6 +700,23 @@ static void cluster_arrive(Order *o, const MachineEvent *e)
         release(o, &e->agent, e->agent.lanes, acc);
 }
 
+/* Arrivals at this CTA's mbarriers from before a release are over for it. */
+static void cluster_wait(Order *o, const MachineEvent *e)
+{
+    OrderCluster *c = order_cluster(o, &e->agent);
+    const Clock *acc = &c->cluster_acc[e->phase & 1];
+    SignalVec *v = &c->remote[e->agent.cta];
+    size_t left = 0;
+    for (size_t i = 0; i < v->len; i++) {
+        Signal s = v->data[i];
+        if (!s.by.epoch || acc->known[s.by.lane] < s.by.epoch)
+            v->data[left++] = s;
+    }
+    v->len = left;
+    acquire(o, &e->agent, e->agent.lanes, acc);
+    c->waited[order_warp(o, &e->agent)] = e->phase;
+}
+
 static void step(Order *o, const MachineEvent *e)
 {
     OrderCluster *c = order_cluster(o, &e->agent);
@@ -722,8 +738,7 @@ static void step(Order *o, const MachineEvent *e)
         cluster_arrive(o, e);
         break;
     case OP_async_barrier_cluster_wait:
-        acquire(o, &e->agent, e->agent.lanes, &c->cluster_acc[e->phase & 1]);
-        c->waited[order_warp(o, &e->agent)] = e->phase;
+        cluster_wait(o, e);
         return;
     case OP_async_bulk_commit_group:
         lanes_commit(o, e, c->bulk);
@@ -791,6 +806,14 @@ static void cp_arrive(const Order *o, OrderCluster *c, OrderBar *b, uint32_t at,
     VEC_PUSH(o->arena, &b->arrivals[0], ((Arrival){ at, x->own_epoch }));
 }
 
+static void note_remote(Order *o, const MachineEvent *e, const OrderBar *b,
+                        Arrival by)
+{
+    Signal s = { by, { b->agent, (uint32_t)e->phase + 1 } };
+    if (e->cta != e->agent.cta)
+        VEC_PUSH(o->arena, &order_cluster(o, &e->agent)->remote[e->cta], s);
+}
+
 static void bar_arrive(Order *o, const MachineEvent *e)
 {
     OrderCluster *c = order_cluster(o, &e->agent);
@@ -804,8 +827,7 @@ static void bar_arrive(Order *o, const MachineEvent *e)
     release(o, &e->agent, e->agent.lanes, &b->acc);
     Arrival a = { at, c->epoch[order_warp(o, &e->agent)] };
     VEC_PUSH(o->arena, &b->arrivals[0], a);
-    if (e->cta != e->agent.cta)
-        VEC_PUSH(o->arena, &c->remote[e->cta], a);
+    note_remote(o, e, b, a);
     tick(o, &e->agent);
 }
 
@@ -824,14 +846,10 @@ static void bar_expect(Order *o, const MachineEvent *e)
 
 static void bar_deliver(Order *o, const MachineEvent *e)
 {
-    OrderCluster *c = order_cluster(o, &e->agent);
     OrderBar *b = order_bar(o, &e->agent, e->cta, e->offset);
     b->delivered += e->length;
     b->open[0] = true;
-    if (e->cta != e->agent.cta) {
-        Arrival a = { b->agent, (uint32_t)e->phase + 1 };
-        VEC_PUSH(o->arena, &c->remote_bars[e->cta], a);
-    }
+    note_remote(o, e, b, (Arrival){ 0 });
 }
 
 static void bar_phase(Order *o, const MachineEvent *e)

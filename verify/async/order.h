@@ -98,6 +98,13 @@ typedef struct OrderMeet {
     unsigned waiting[2]; /* warps that have not gone on yet */
 } OrderMeet;
 
+/* An arrival or a copy at an mbarrier of another CTA. */
+typedef struct Signal {
+    Arrival by;    /* epoch 0: a copy */
+    Arrival phase; /* that it is part of */
+} Signal;
+typedef VEC(Signal) SignalVec;
+
 /* Groups of one lane's copies, or of one warp's wgmma. */
 typedef struct OrderGroups {
     uint32_t seq;       /* of the last that was issued */
@@ -126,10 +133,9 @@ typedef struct OrderCluster {
     int64_t cluster_phase;
     int64_t *waited; /* by warp: the cluster barrier's last phase; -1: none */
     uint32_t n_agents, cap;
-    Clock *at_exit;          /* by CTA: what its ended warps knew */
-    ArrivalVec *remote;      /* by CTA: signals from other CTAs, as stamps */
-    ArrivalVec *remote_bars; /* by CTA: phases (agent, epoch) of its own
-                                mbarriers that other CTAs' copies filled */
+    Clock *at_exit;    /* by CTA: what its ended warps knew */
+    SignalVec *remote; /* by CTA: what other CTAs do to its mbarriers,
+                                but what a barrier of the cluster showed */
 } OrderCluster;
 
 typedef struct Order {

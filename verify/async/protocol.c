@@ -296,8 +296,8 @@ static void fault_exit(AsyncRun *r, const MachineEvent *e, const char *what)
 {
     protocol_fault(r, e, "CL-EXIT",
                    "cta %u may end before %s of another cta of its cluster "
-                   "reaches it; a barrier of the cluster must come before the "
-                   "end",
+                   "reaches it; a wait for that phase, or a barrier of the "
+                   "cluster, must come before the end",
                    e->agent.cta, what);
 }
 
@@ -314,16 +314,9 @@ static void check_exit(AsyncRun *r, const MachineEvent *e)
     check_left(r, e);
     const uint32_t *known = c->at_exit[cta].known;
     for (size_t i = 0; i < c->remote[cta].len; i++) {
-        Arrival a = c->remote[cta].data[i];
-        if (known[a.lane] < a.epoch) {
-            fault_exit(r, e, "an arrival");
-            return;
-        }
-    }
-    for (size_t i = 0; i < c->remote_bars[cta].len; i++) {
-        Arrival a = c->remote_bars[cta].data[i];
-        if (known[a.lane] < a.epoch) {
-            fault_exit(r, e, "a copy");
+        const Signal *s = &c->remote[cta].data[i];
+        if (known[s->phase.lane] < s->phase.epoch) {
+            fault_exit(r, e, s->by.epoch ? "an arrival" : "a copy");
             return;
         }
     }
