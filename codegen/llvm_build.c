@@ -182,9 +182,11 @@ LLVMValueRef asm_call(Asm *a, unsigned flags)
         a->constraints.len, effect, false, LLVMInlineAsmDialectATT, false);
     LLVMValueRef call = LLVMBuildCall2(e->b, type, fn, a->args.data, n, "");
     add_call_attribute(e, call, "nounwind");
-    if (effect) {
+    if (effect && !(flags & ASM_ALONE)) {
         add_call_attribute(e, call, "convergent");
         add_call_attribute(e, call, "noduplicate");
+    }
+    if (effect) {
         add_call_attribute(e, call, "nomerge");
     } else {
         add_call_attribute(e, call, "willreturn");

@@ -95,20 +95,27 @@ static LLVMMetadataRef string_node(Emit *e, const char *name, int64_t count)
     return LLVMMDNodeInContext2(e->lc, parts, count >= 0 ? 2 : 1);
 }
 
+typedef struct SyncSearch {
+    const Emit *e;
+    bool found;
+} SyncSearch;
+
 static bool find_sync(Op *op, void *user)
 {
-    bool *found = user;
-    *found = *found || op_has(op, OPT_SYNC | OPT_COLLECTIVE);
-    return !*found;
+    SyncSearch *s = user;
+    s->found |=
+        op_has(op, OPT_SYNC | OPT_COLLECTIVE) &&
+        !(op->code == OP_async_instr && instr_is_alone(op_instr(s->e->m, op)));
+    return !s->found;
 }
 
 /* The loop node of a back edge; its first operand is itself. */
 static void set_loop_metadata(Emit *e, Op *op, LLVMValueRef branch)
 {
-    bool synchronises = false;
-    block_walk(op->blocks[0], find_sync, &synchronises);
+    SyncSearch sync = { e, false };
+    block_walk(op->blocks[0], find_sync, &sync);
     const Param *unroll = op_attr_param(op, "pragma_unroll");
-    bool may = unroll && unroll->kind == PARAM_int && !synchronises;
+    bool may = unroll && unroll->kind == PARAM_int && !sync.found;
     LLVMMetadataRef what =
         !may             ? string_node(e, "llvm.loop.unroll.disable", -1)
         : unroll->i == 0 ? string_node(e, "llvm.loop.unroll.full", -1)

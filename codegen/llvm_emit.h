@@ -88,7 +88,8 @@ typedef struct Asm {
 } Asm;
 
 enum {
-    ASM_EFFECT = 1u << 0 /* side effect: never moved, copied or merged */
+    ASM_EFFECT = 1u << 0, /* side effect: never moved, copied or merged */
+    ASM_ALONE = 1u << 1   /* one of the thread alone, which may be copied */
 };
 
 Asm asm_new(Emit *e);
@@ -192,6 +193,9 @@ bool emit_tile_store(Emit *e, Op *op);
 
 /* ---- codegen/llvm_instr.c: instructions by their entry, shuffles --------- */
 
+/* Is the instruction over when the next of its thread begins, and does no other
+ * thread take part? Then it may be copied. */
+bool instr_is_alone(const Instr *in);
 bool emit_instr(Emit *e, Op *op);
 bool emit_shfl(Emit *e, Op *op);
 

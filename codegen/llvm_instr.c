@@ -214,6 +214,13 @@ static void take_results(Emit *e, const Op *op, const Instr *in,
     }
 }
 
+bool instr_is_alone(const Instr *in)
+{
+    return in && in->unit && in->unit->scale == 1 &&
+           !strcmp(in->unit->name, "cuda_thread") &&
+           !strcmp(in->timeline, "cuda_in_order_instr");
+}
+
 bool emit_instr(Emit *e, Op *op)
 {
     const Instr *in = op_instr(e->m, op);
@@ -236,7 +243,8 @@ bool emit_instr(Emit *e, Op *op)
         asm_drop(&a);
         return false;
     }
-    LLVMValueRef call = asm_call(&a, ASM_EFFECT);
+    LLVMValueRef call =
+        asm_call(&a, ASM_EFFECT | (instr_is_alone(in) ? ASM_ALONE : 0));
     take_results(e, op, in, place, call);
     return true;
 }
