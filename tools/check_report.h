@@ -17,9 +17,11 @@ ToolStatus check_sizes(Ctx *ctx, const Module *m, const Options *o);
 ToolStatus check_side_inputs(Ctx *ctx, const Options *o, CheckInputs *out);
 void check_inputs_free(CheckInputs *in);
 /* --certificate: does it speak of this program, and do the checks say again
- * what it says? Prints a line for each of its claims. *m may be lowered. In
- * check_certificate.c. */
-ToolStatus check_certificate(Ctx *ctx, Module **m, const Options *o);
+ * what it says, and nothing else? Prints a line for each of its claims. With
+ * in's PTX, that of the certificate, it is read back too. *m may be lowered.
+ * In check_certificate.c. */
+ToolStatus check_certificate(Ctx *ctx, Module **m, const Options *o,
+                             const CheckInputs *in);
 /* sync-check{M=128 N=256} from --size=M=128,N=256. */
 const char *check_sync_pass(Arena *a, const Options *o);
 /* The checks of a level as pipeline text, --size put in; NULL for a level that

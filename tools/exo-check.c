@@ -134,7 +134,7 @@ static ToolStatus check_module(Check *c)
     if (status != TOOL_done)
         return status;
     if (options_has(c->options, "--certificate"))
-        return check_certificate(c->ctx, &c->m, c->options);
+        return check_certificate(c->ctx, &c->m, c->options, &c->inputs);
     PassManager pm;
     tool_warn(c->ctx, c->m, c->options);
     status = run_pipeline(c, level_of(c), &pm);
