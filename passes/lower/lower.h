@@ -245,8 +245,10 @@ int64_t ring_pre_arrive(Lower *L, const Value *v);
 AccessDim ring_dim(Lower *L, const Value *v, const Affine *e);
 /* Marks the groups that the role uses. */
 void ring_mark_used(Lower *L);
-/* Groups whose position in the body of this loop moves with its iterator. */
-void ring_loop_groups(Lower *L, Op *loop, bool *moves);
+/* For each group whose position in the body of this loop moves with its
+ * iterator, what the position has beside the iterator (kernel's variables, no
+ * constant); NULL for the others. */
+void ring_loop_groups(Lower *L, Op *loop, const Affine **from);
 Value *ring_advance(Lower *L, Value *ring, const Affine *by);
 Value *ring_at(Lower *L, unsigned group, const Affine *at);
 

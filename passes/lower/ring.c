@@ -7,8 +7,9 @@
  *
  * While a role is emitted there is a list of cursors, ring values that stand
  * at a known logical position. A position is named as a cursor and a constant
- * distance; a loop whose iterator moves a position carries a cursor along, so
- * that the slot is a counter and no division is needed. Where no cursor is at
+ * distance; a loop whose iterator moves a position carries a cursor along, from
+ * where that position is as the loop begins, so that the slot is a counter and
+ * no division is needed. Where no cursor is at
  * a constant distance one is made by advancing the task's base. */
 #include "passes/lower/lower.h"
 
@@ -85,9 +86,41 @@ void ring_mark_used(Lower *L)
 }
 
 typedef struct Moves {
-    VarId iter;
-    bool *moves;
+    Op *loop;
+    const Affine **from;
 } Moves;
+
+typedef struct Definition {
+    const Affine *in;
+    bool found;
+} Definition;
+
+static bool find_definition(Op *op, void *user)
+{
+    Definition *d = user;
+    for (unsigned i = 0; i < op->n_blocks; i++)
+        for (unsigned j = 0; j < op->blocks[i]->n_args; j++)
+            if (affine_uses(d->in, op->blocks[i]->args[j].var))
+                d->found = true;
+    return !d->found;
+}
+
+/* Where position `at` stands as the loop's iterator is 0: what it has beside
+ * the iterator and a constant, or 0 where that changes in the loop's body or
+ * is another in each lane. */
+static const Affine *starts_at(Lower *L, Op *loop, const Affine *at)
+{
+    ExprCtx *x = L->m->exprs;
+    const Affine *iter = affine_var(x, loop->blocks[0]->args[0].var);
+    const Affine *rest = affine_sub(x, at, iter);
+    rest = affine_add_const(x, rest, -rest->constant);
+    Definition d = { rest, false };
+    op_walk(loop, find_definition, &d);
+    if (!d.found)
+        rest = lower_index(L, rest);
+    return d.found || affine_uses(rest, L->dev->lane) ? affine_const(x, 0)
+                                                      : rest;
+}
 
 static void mark_moving(Lower *L, Op *op, const OpAccess *a, void *user)
 {
@@ -98,15 +131,15 @@ static void mark_moving(Lower *L, Op *op, const OpAccess *a, void *user)
     if (g < 0)
         return;
     const Affine *e = at->dims[at->base->ring_dim].lo;
-    if (affine_coef(e, m->iter) == 1)
-        m->moves[g] = true;
+    if (affine_coef(e, m->loop->blocks[0]->args[0].var) == 1 && !m->from[g])
+        m->from[g] = starts_at(L, m->loop, e);
 }
 
-void ring_loop_groups(Lower *L, Op *loop, bool *moves)
+void ring_loop_groups(Lower *L, Op *loop, const Affine **from)
 {
-    Moves m = { loop->blocks[0]->args[0].var, moves };
+    Moves m = { loop, from };
     for (size_t g = 0; g < L->groups.len; g++)
-        moves[g] = false;
+        from[g] = NULL;
     role_walk_accesses(L, loop->blocks[0], mark_moving, &m);
 }
 

@@ -190,7 +190,7 @@ typedef struct Carried {
     FragPtrVec frags;
     const Cond **live_before;
     Flight *flight_before;
-    VEC(unsigned) groups;
+    VEC(RingCursor) rings; /* as the iterator is 0 */
     VEC(Value *) init;
 } Carried;
 
@@ -199,7 +199,8 @@ typedef struct Carried {
 static void carry_into(Lower *L, Op *source, const Affine *lo, Carried *c)
 {
     bool together = !affine_uses(lo, L->dev->lane);
-    bool *moves = ARENA_ARRAY(L->scratch, bool, L->groups.len + 1);
+    const Affine **from =
+        ARENA_ARRAY(L->scratch, const Affine *, L->groups.len + 1);
     frag_written(L, source->blocks[0], &c->frags);
     c->live_before = ARENA_ARRAY(L->scratch, const Cond *, c->frags.len);
     c->flight_before = ARENA_ARRAY(L->scratch, Flight, c->frags.len);
@@ -208,12 +209,14 @@ static void carry_into(Lower *L, Op *source, const Affine *lo, Carried *c)
         c->flight_before[i] = c->frags.data[i]->flight;
         VEC_PUSH(L->scratch, &c->init, frag_value(L, c->frags.data[i]));
     }
-    ring_loop_groups(L, source, moves);
+    ring_loop_groups(L, source, from);
     for (size_t g = 0; g < L->groups.len; g++) {
-        if (!together || !moves[g] || !L->groups.data[g].used)
+        if (!together || !from[g] || !L->groups.data[g].used)
             continue;
-        VEC_PUSH(L->scratch, &c->groups, (unsigned)g);
-        VEC_PUSH(L->scratch, &c->init, ring_at(L, (unsigned)g, lo));
+        const Affine *at = affine_add(L->m->exprs, lo, from[g]);
+        RingCursor ring = { (unsigned)g, from[g], ring_at(L, (unsigned)g, at) };
+        VEC_PUSH(L->scratch, &c->rings, ring);
+        VEC_PUSH(L->scratch, &c->init, ring.ring);
     }
 }
 
@@ -232,10 +235,10 @@ static void carry_enter(Lower *L, Op *source, Op *loop, const Carried *c,
         Flight end = flight_after(L, source->blocks[0], f->source, f->flight);
         f->flight = flight_either(f->flight, end);
     }
-    for (size_t i = 0; i < c->groups.len; i++) {
-        const Type *type = c->init.data[c->frags.len + i]->type;
-        Value *ring = block_add_value(L->m, b, type, "ring");
-        RingCursor cursor = { c->groups.data[i], iter, ring };
+    for (size_t i = 0; i < c->rings.len; i++) {
+        RingCursor cursor = c->rings.data[i];
+        cursor.at = affine_add(x, iter, cursor.at);
+        cursor.ring = block_add_value(L->m, b, cursor.ring->type, "ring");
         VEC_PUSH(L->scratch, &L->cursors, cursor);
     }
 }
@@ -247,8 +250,10 @@ static void carry_yield(Lower *L, const Carried *c, const Affine *iter)
     for (size_t i = 0; i < c->frags.len; i++)
         v[i] = frag_force(L, c->frags.data[i]);
     const Affine *next = affine_add_const(L->m->exprs, iter, 1);
-    for (size_t i = 0; i < c->groups.len; i++)
-        v[c->frags.len + i] = ring_at(L, c->groups.data[i], next);
+    for (size_t i = 0; i < c->rings.len; i++)
+        v[c->frags.len + i] =
+            ring_at(L, c->rings.data[i].group,
+                    affine_add(L->m->exprs, next, c->rings.data[i].at));
     Op *yield = lower_emit(L, OP_ctl_yield, n, 0, 0);
     for (unsigned i = 0; i < n; i++)
         yield->operands[i] = opnd_value(v[i]);
