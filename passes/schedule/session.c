@@ -603,19 +603,22 @@ static bool run_each(SchedSession *r, Loc loc, const char *arg)
 /* `in NAME: LINE`, whose cursors are looked for below the statement. */
 static bool run_in(SchedSession *r, Loc loc, const char *arg)
 {
-    size_t n = name_length(arg);
-    const char *around = r->under;
-    if (!n || arg[n] != ':')
+    const char *colon = behind_colon(arg), *around = r->under;
+    const char *head =
+        colon ? expanded_now(r, loc, arg, (size_t)(colon - arg)) : "";
+    if (!head)
+        return false;
+    if (!*head || head[name_length(head)])
         return run_error(r, loc,
                          "expected in NAME: STEP, NAME that of a statement");
-    const char *name = ctx_intern_n(r->ctx, arg, n);
+    const char *name = ctx_intern(r->ctx, head);
     size_t k = 0;
     while (k < r->names.len && r->names.data[k].name != name)
         k++;
     if (k == r->names.len)
         return run_error(r, loc, "no step was named '%s'", name);
     r->under = name;
-    bool ok = run_any(r, loc, arg + n + 1 + strspn(arg + n + 1, " "));
+    bool ok = run_any(r, loc, colon + 1 + strspn(colon + 1, " "));
     r->under = around;
     return ok;
 }
