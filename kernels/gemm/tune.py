@@ -67,10 +67,13 @@ def tile_of(name):
     each other, CTAs that share one, CTAs of a multiprocessor, and columns of K
     that a task takes (0: all), of
     gemm_TYPE[_LAYOUT]_ROWSxCOLUMNS[_cBELOW][_nBESIDE][_sSPLIT][_bBLOCKS][_pPART]
-    or .._t, which has tiles of half as many rows, too."""
+    or .._t, which has tiles of half as many rows, too, or .._pp, whose tasks have
+    two tiles, one below the other: the rows are those of a task."""
     tile = re.search(r"_(\d+)x(\d+)(?:_c(\d+))?(?:_n(\d+))?(?:_s(\d+))?"
                      r"(?:_b(\d+))?(?:_p(\d+))?", name)
-    return (*(int(x or 1) for x in tile.groups()[:6]), int(tile[7] or 0))
+    rows, *others = (int(x or 1) for x in tile.groups()[:6])
+    return (rows * (2 if name.endswith("_pp") else 1), *others,
+            int(tile[7] or 0))
 
 
 class LaunchConfig(ctypes.Structure):

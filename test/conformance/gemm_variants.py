@@ -44,6 +44,14 @@ TAILS = (("bf16", 96), ("f16", 128), ("tf32", 64))
 TAIL_SIZES = ("M=600,N=136,K=328,W=1", "M=520,N=48,K=16,W=2",
               "M=904,N=264,K=72,W=1")
 
+# Tiles of a task that take turns: type, layout, output, epilogue, batched;
+# columns, tiles of 64 rows, CTAs below and beside each other.
+PINGPONG = ((("bf16", "tn", "bf16", "", False), 64, 1, 1, 1),
+            (("tf32", "tn", "f32", "beta_bias_relu", False), 64, 1, 1, 1),
+            (("bf16", "nt", "bf16", "beta", True), 64, 2, 1, 1),
+            (("f16", "nn", "f32", "bias", False), 64, 1, 2, 2),
+            (("e4m3_sums", "tn", "bf16", "", False), 48, 1, 2, 1))
+
 # A statement without which a special kernel is wrong: the lanes of a warp read
 # the old C that others of them overwrite; C and the bias are there before they
 # are read, and free before the next come.
@@ -63,7 +71,10 @@ NEEDED = (
      "Await(bias_full[c, 0], cuda_generic_and_async_proxy, 0)"),
     ("gemm_bf16_bias_64x64_s4", "Await(sum_free[c, 0], cuda_in_order, 0)"),
     ("gemm_bf16_bias_64x64_s4", "Arrive(cuda_in_order, 1) >> sum_free[c, 1]"),
-    ("gemm_bf16_bias_64x64_s4", "Arrive(cuda_in_order, 1) >> c_ready[c, 0]"))
+    ("gemm_bf16_bias_64x64_s4", "Arrive(cuda_in_order, 1) >> c_ready[c, 0]"),
+    ("gemm_bf16_64x64_pp", "Await(turn[c, 0], cuda_temporal, 0)"),
+    ("gemm_bf16_64x64_pp", "Await(turn[c, 1], cuda_temporal, 0)"),
+    ("gemm_bf16_64x64_pp", "Arrive(cuda_in_order, 1) >> turn[c, 1]"))
 
 
 def load_make():
@@ -93,7 +104,7 @@ def without(make):
     """How many of the kernels that lack a statement of NEEDED are refuted, and
     how many not."""
     refuted = 0
-    kernels = {k[0]: k for k in make.special_kernels()}
+    kernels = {k[0]: k for k in (*make.special_kernels(), *pingpong(make))}
     for name, statement in NEEDED:
         text = make.schedule(os.path.join(BIN, "exo-opt"), *kernels[name])
         pattern = r"\s+".join(re.escape(w) for w in statement.split())
@@ -125,19 +136,34 @@ def translated(kernels, make):
     return passed, failed
 
 
+def made(make, kind, ending, more):
+    """A kernel that is not in the table."""
+    kind = make.program.Kind(*kind)
+    params = {**make.layout_params(kind.layout), **make.program.params(kind),
+              **more}
+    source = f"gemm_{kind.type}.exo"
+    if kind.type.endswith("_sums"):
+        params.update(TYPE=kind.type.removesuffix("_sums"), SUMS=1)
+    else:
+        source = make.program.text(kind)
+    return f"{make.program.name(kind)}_{ending}", source, params
+
+
 def clusters(make):
     """The kernels of CLUSTERS."""
     for kind, below, beside in CLUSTERS:
-        kind = make.program.Kind(*kind)
-        params = {**make.special_params(kind, "64x64"), "CLUSTER": below,
-                  "CLUSTER_N": beside}
-        if kind.type.endswith("_sums"):
-            source = f"gemm_{kind.type}.exo"
-            params.update(TYPE=kind.type.removesuffix("_sums"), SUMS=1)
-        else:
-            source = make.program.text(kind)
-        yield (f"{make.program.name(kind)}_64x64_c{below}n{beside}", source,
-               params)
+        yield made(make, kind, f"64x64_c{below}n{beside}",
+                   {"WARPGROUPS": 1, "TILE_N": 64, "CLUSTER": below,
+                    "CLUSTER_N": beside})
+
+
+def pingpong(make):
+    """The kernels of PINGPONG."""
+    for kind, columns, subtiles, below, beside in PINGPONG:
+        yield made(make, kind, f"{64 * subtiles}x{columns}_pp",
+                   {"schedule": "sm90_pingpong.sched", "TILE_N": columns,
+                    "SUBTILES": subtiles, "CLUSTER": below,
+                    "CLUSTER_N": beside})
 
 
 def tails(make):
@@ -184,6 +210,7 @@ def main():
     failed += len(stray)
     for more in (translated(special(make), make),
                  translated(clusters(make), make),
+                 translated(pingpong(make), make),
                  translated(tails(make), make), without(make)):
         passed += more[0]
         failed += more[1]
