@@ -104,18 +104,6 @@ static double double_from_bits(uint64_t u)
     return x;
 }
 
-/* Number of zero bits above the highest one; x is not zero. */
-static int leading_zeros(uint64_t x)
-{
-    int n = 0;
-    for (int step = 32; step > 0; step /= 2)
-        if (x >> (64 - step) == 0) {
-            n += step;
-            x <<= step;
-        }
-    return n;
-}
-
 /* x divided by 2^shift, to nearest with ties to even; 0 < shift. */
 static uint64_t shift_right_rne(uint64_t x, int shift)
 {
@@ -131,7 +119,7 @@ static uint64_t shift_right_rne(uint64_t x, int shift)
 /* Exponent and mantissa fields of sig * 2^exp in the type, sig not zero. */
 static uint64_t round_magnitude(const ScalarInfo *t, uint64_t sig, int exp)
 {
-    int zeros = leading_zeros(sig);
+    int zeros = __builtin_clzll(sig);
     int top = exp + 63 - zeros;
     int lowest = 1 - t->bias;
     int below = top < lowest ? lowest - top : 0;
@@ -147,7 +135,7 @@ static uint64_t round_magnitude(const ScalarInfo *t, uint64_t sig, int exp)
 /* The power of two at or above sig * 2^exp, clamped, as e8m0 bits. */
 static uint64_t round_up_e8m0(const ScalarInfo *t, uint64_t sig, int exp)
 {
-    int zeros = leading_zeros(sig);
+    int zeros = __builtin_clzll(sig);
     int top = exp + 63 - zeros;
     bool exact = sig << zeros << 1 == 0;
     int64_t bits = (int64_t)top + t->bias + (exact ? 0 : 1);

@@ -1,4 +1,6 @@
-/* Arenas as lists of blocks, vectors that grow by doubling, string builders. */
+/* Arenas as lists of blocks, the first of them small and each next one twice as
+ * large up to a limit, since most arenas hold little and every block is
+ * cleared; vectors that grow by doubling, string builders. */
 #include "ir/support.h"
 
 #include <stdalign.h>
@@ -6,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Of the first block of an arena, and of the largest that many share. */
+#define ARENA_LEAST ((size_t)1 << 10)
 #define ARENA_BLOCK ((size_t)64 << 10)
 
 typedef struct ArenaBlock {
@@ -16,7 +20,8 @@ typedef struct ArenaBlock {
 
 struct Arena {
     ArenaBlock *top;
-    size_t bytes;
+    size_t bytes; /* of its blocks and those of its children */
+    size_t next;  /* size of the next block; 0: none yet */
     Arena *parent, *children, *before, *after; /* siblings */
 };
 
@@ -70,12 +75,41 @@ void arena_free(Arena *a)
         return;
     while (a->children)
         arena_free(a->children);
+    for (Arena *up = a->parent; up; up = up->parent)
+        up->bytes -= a->bytes;
     leave_parent(a);
     for (ArenaBlock *b = a->top, *next; b; b = next) {
         next = b->next;
         free(b);
     }
     free(a);
+}
+
+static ArenaBlock *block_new(Arena *a, size_t size)
+{
+    ArenaBlock *b = checked(calloc(1, sizeof *b + size));
+    b->size = size;
+    for (Arena *up = a; up; up = up->parent)
+        up->bytes += size;
+    return b;
+}
+
+/* A block with room for n bytes at its beginning: on top, to be filled by what
+ * comes, or for these alone and behind the one that is being filled. */
+static ArenaBlock *block_for(Arena *a, size_t n)
+{
+    size_t size = a->next ? a->next : ARENA_LEAST;
+    bool alone = n > size / 4;
+    ArenaBlock *b = block_new(a, alone ? n : size);
+    a->next = size < ARENA_BLOCK ? 2 * size : size;
+    if (alone && a->top) {
+        b->next = a->top->next;
+        a->top->next = b;
+    } else {
+        b->next = a->top;
+        a->top = b;
+    }
+    return b;
 }
 
 void *arena_alloc(Arena *a, size_t n)
@@ -86,23 +120,11 @@ void *arena_alloc(Arena *a, size_t n)
     n = (n + unit - 1) / unit * unit;
     if (n == 0)
         n = unit;
-    if (!a->top || a->top->size - a->top->used < n) {
-        size_t size = n > ARENA_BLOCK / 4 ? n : ARENA_BLOCK;
-        ArenaBlock *b = checked(calloc(1, sizeof *b + size));
-        b->size = size;
-        if (a->top && size == n) { /* keep filling the block before */
-            b->next = a->top->next;
-            a->top->next = b;
-            b->used = n;
-            a->bytes += n;
-            return b->data;
-        }
-        b->next = a->top;
-        a->top = b;
-    }
-    void *p = a->top->data + a->top->used;
-    a->top->used += n;
-    a->bytes += n;
+    ArenaBlock *b = a->top;
+    if (!b || b->size - b->used < n)
+        b = block_for(a, n);
+    void *p = b->data + b->used;
+    b->used += n;
     return p;
 }
 
@@ -150,10 +172,7 @@ char *arena_printf(Arena *a, const char *fmt, ...)
 
 size_t arena_bytes(const Arena *a)
 {
-    size_t n = a->bytes;
-    for (const Arena *c = a->children; c; c = c->after)
-        n += arena_bytes(c);
-    return n;
+    return a->bytes;
 }
 
 void *vec_grow(Arena *a, void *data, size_t *cap, size_t len, size_t elem)

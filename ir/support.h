@@ -41,7 +41,7 @@ char *arena_strndup(Arena *a, const char *s, size_t n);
 char *arena_printf(Arena *a, const char *fmt, ...) EXO_PRINTF(2, 3);
 char *arena_vprintf(Arena *a, const char *fmt, va_list ap);
 void *arena_memdup(Arena *a, const void *p, size_t n);
-/* Bytes handed out so far, by its children too. */
+/* Bytes that it holds, and its children do. */
 size_t arena_bytes(const Arena *a);
 
 #define ARENA_NEW(a, T) ((T *)arena_alloc((a), sizeof(T)))

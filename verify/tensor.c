@@ -77,9 +77,13 @@ void tensor_free(TAKES Tensor *t)
 void tensor_poison(Tensor *t)
 {
     uint64_t poison = scalar_info(t->elem)->poison_bits;
-    unsigned char *p = t->bytes;
-    for (int64_t i = 0; i < t->count; i++, p += t->elem_bytes)
-        memcpy(p, &poison, t->elem_bytes);
+    size_t all = (size_t)t->count * t->elem_bytes;
+    size_t done = t->count ? t->elem_bytes : 0;
+    memcpy(t->bytes, &poison, done);
+    for (size_t n; done < all; done += n) {
+        n = done < all - done ? done : all - done;
+        memcpy(t->bytes + done, t->bytes, n);
+    }
     memset(t->written, 0, (size_t)t->count);
 }
 

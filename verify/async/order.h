@@ -126,7 +126,8 @@ typedef struct OrderCluster {
     Snapshot **meet_of; /* .. what all lanes know */
     OrderGroups *tensor, *bulk, *cp;
     OrderBar **bars;       /* by CTA, by offset / 8 */
-    OrderBarVec *unfenced; /* by CTA: no fence.mbarrier_init since */
+    OrderBarVec *inited;   /* by CTA: that were initialised, .. */
+    OrderBarVec *unfenced; /* .. and no fence.mbarrier_init since */
     OrderMeet *named;      /* 16 a CTA */
     Clock *named_acc;      /* by warp: of the use that it waits for */
     Clock cluster_acc[2];

@@ -265,13 +265,18 @@ static void write_event(Refine *r, const MachineEvent *e)
 {
     bool adds =
         e->op->code == OP_async_bulk_tensor_reduce || op_is_atomic(e->op);
-    int64_t n = e->tensor ? e->length : e->length / scalar_info(e->elem)->bytes;
+    int64_t size = e->tensor ? 1 : scalar_info(e->elem)->bytes;
+    int64_t place = e->tensor ? e->offset : -1;
     Digest *d = digest_of(r, e);
     if (adds && e->tensor && !is_added(r, e->tensor))
         VEC_PUSH(r->program.arena, &r->added, e->tensor);
-    if (d)
-        digest_add(d, e->elem, adds ? NULL : e->bytes, n,
-                   e->tensor ? e->offset : -1);
+    if (d && !e->n_spans)
+        digest_add(d, e->elem, adds ? NULL : e->bytes, e->length / size, place);
+    for (size_t i = 0; d && i < e->n_spans; i++) {
+        const MachineSpan *s = &e->spans[i];
+        digest_add(d, e->elem, adds ? NULL : e->bytes + s->offset,
+                   s->length / size, place);
+    }
 }
 
 uint32_t refine_wants(void)

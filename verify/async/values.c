@@ -66,18 +66,36 @@ static double grain(ScalarType t)
     return scalar_type_is_int(t) ? 1.0 : ldexp(1.0, -scalar_info(t)->man_bits);
 }
 
-static void add_loose(Digest *d, ScalarType t, const unsigned char *bytes,
-                      uint64_t where)
+static double larger(double a, double b)
 {
-    double x = scalar_decode(t, bytes);
-    double weight = 0.5 + ldexp((double)(mix(where) >> 11), -53);
+    return a > b ? a : b;
+}
+
+static void add_loose(Digest *d, double x, double grain, uint64_t where)
+{
+    double weight = 0.5 + (double)(mix(where) >> 11) * 0x1p-53;
     if (!isfinite(x)) {
         d->sum += mix(where + (isnan(x) ? 1 : x > 0.0 ? 2 : 3));
         return;
     }
     d->total += weight * x;
     d->size += fabs(weight * x);
-    d->slack = fmax(d->slack, grain(t) * fmax(1.0, fabs(x)));
+    d->slack = larger(d->slack, grain * larger(1.0, fabs(x)));
+}
+
+enum { AT_ONCE = 64 };
+
+static void digest_loose(Digest *d, ScalarType t, const unsigned char *bytes,
+                         int64_t n, uint64_t where, uint64_t step)
+{
+    double x[AT_ONCE], of_type = grain(t);
+    size_t size = (size_t)scalar_info(t)->bytes;
+    for (int64_t some; n > 0; n -= some, bytes += (size_t)some * size) {
+        some = n < AT_ONCE ? n : AT_ONCE;
+        scalar_load_doubles(t, bytes, (size_t)some, x, 1);
+        for (int64_t i = 0; i < some; i++, where += step)
+            add_loose(d, x[i], of_type, where);
+    }
 }
 
 void digest_add(Digest *d, ScalarType t, const unsigned char *bytes, int64_t n,
@@ -88,8 +106,7 @@ void digest_add(Digest *d, ScalarType t, const unsigned char *bytes, int64_t n,
     uint64_t step = place < 0 ? 0 : 1, sum = 0;
     d->n += n;
     if (d->loose && bytes) {
-        for (int64_t i = 0; i < n; i++, where += step)
-            add_loose(d, t, bytes + i * size, where);
+        digest_loose(d, t, bytes, n, where, step);
         return;
     }
     for (int64_t i = 0; i < n; i++, where += step) {

@@ -93,7 +93,8 @@ void effect_finish(Machine *mc, Effect *e)
 bool check_proxy(Machine *mc, const Warp *w, uint32_t lanes, const Op *op,
                  const Cta *cta, int64_t at, size_t n)
 {
-    if (!cta->any_generic || !memchr(cta->generic + at, 1, n))
+    if (at >= cta->generic_hi || at + (int64_t)n <= cta->generic_lo ||
+        !memchr(cta->generic + at, 1, n))
         return true;
     return machine_fail(mc, w, lanes, op, "proxy",
                         "reads shared byte %lld of cta %u through the async "

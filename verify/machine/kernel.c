@@ -119,7 +119,8 @@ bool access_varies(const Kernel *k, const Access *a)
 
 bool kernel_ends(const Kernel *k, const Op *op, const Value *v)
 {
-    return k->uses[v->id] == 1 && v->def && v->def->parent == op->parent;
+    const LastUse *x = &k->uses[v->id];
+    return x->op == op && x->n == 1 && v->def && v->def->parent == op->parent;
 }
 
 static bool const_extents(Prepare *p, const Op *op, const Value *v, MemObj *o)
@@ -218,8 +219,8 @@ static void prepare_operands(Prepare *p, const Op *op)
     for (unsigned i = 0; i < op->n_operands; i++) {
         const Access *a = op->operands[i].u.access;
         if (op->operands[i].kind == OPND_value) {
-            unsigned char *uses = &p->k->uses[op->operands[i].u.value->id];
-            *uses = *uses ? 2 : 1;
+            LastUse *x = &p->k->uses[op->operands[i].u.value->id];
+            *x = (LastUse){ op, x->op == op ? x->n + 1 : 1 };
         }
         if (op->operands[i].kind != OPND_access)
             continue;
@@ -362,7 +363,7 @@ Kernel *kernel_prepare(Module *m, Arena *arena, const Op *op,
     k->n_values = m->next_value;
     k->varying = ARENA_ARRAY(arena, bool, k->n_vars);
     k->varying[k->lane] = true;
-    k->uses = ARENA_ARRAY(arena, unsigned char, k->n_values);
+    k->uses = ARENA_ARRAY(arena, LastUse, k->n_values);
     k->objs = ARENA_ARRAY(arena, MemObj *, k->n_values);
     k->composed = ARENA_NEW(arena, struct AccessMap);
     Given given = { b, args, n_args };

@@ -77,10 +77,10 @@ typedef struct MachineEvent {
     const Value *object; /* shared memory: through which it is accessed */
     unsigned cta;
     int64_t offset, length;
-    const MachineSpan
-        *spans;     /* read by the tensor core: all that it reads, .. */
-    size_t n_spans; /* .. else 0: offset and length say it */
-    const unsigned char *bytes; /* what is there: after a write */
+    const MachineSpan *spans; /* of shared memory, .. */
+    size_t n_spans; /* .. where an access has several; offset is 0 then. Else
+                       0: offset and length say it */
+    const unsigned char *bytes; /* what is at offset: after a write */
     ScalarType elem;            /* of its elements */
     bool async_proxy;
     int64_t phase;

@@ -64,6 +64,8 @@ typedef struct Place {
     bool outside;   /* of the map's tensor */
 } Place;
 
+typedef VEC(MachineSpan) SpanVec;
+
 typedef struct Mbar {
     int64_t count;      /* arrivals a phase needs */
     int64_t pending;    /* of them still missing */
@@ -181,14 +183,24 @@ struct Cta {
     unsigned rank;
     unsigned char *smem, *written; /* one byte each a byte */
     unsigned char *generic; /* bytes that the generic proxy wrote since the last
-                               fence.proxy of the CTA */
-    bool any_generic;
-    bool fences_due; /* mbarriers were initialised since the last fence */
-    Mbar *bars;      /* by offset / 8 */
+                               fence.proxy of the CTA: */
+    int64_t generic_lo, generic_hi; /* .. all within these; equal: none */
+    Mbar *bars;                     /* by offset / 8 */
+    int64_t due_lo, due_hi; /* of them, where some were initialised since the
+                               last fence; equal: none */
     Named named[NAMED_BARRIERS];
     Warp *warps;
     unsigned live; /* warps that have not ended */
 };
+
+/* Makes the range lo .. hi, empty where both are equal, hold `at` and the n - 1
+ * places after it. */
+static inline void range_add(int64_t *lo, int64_t *hi, int64_t at, int64_t n)
+{
+    bool empty = *lo == *hi;
+    *lo = empty || at < *lo ? at : *lo;
+    *hi = empty || at + n > *hi ? at + n : *hi;
+}
 
 struct Cluster {
     unsigned index;
@@ -259,6 +271,12 @@ typedef struct EffectRef {
 
 /* ---- kernel and machine -------------------------------------------------- */
 
+/* The last op in the text that takes a value, and how often it does. */
+typedef struct LastUse {
+    const Op *op;
+    unsigned n;
+} LastUse;
+
 struct Kernel {
     Module *m;
     const Op *op;
@@ -268,7 +286,7 @@ struct Kernel {
     VarId cta, warp, lane;
     size_t n_vars, n_values;
     bool *varying;       /* by VarId: differs between lanes of a warp */
-    unsigned char *uses; /* by Value.id: ops that take it, 2 for more */
+    LastUse *uses;       /* by Value.id */
     MemObj **objs;       /* by Value.id */
     struct AccessMap *composed;
 };
@@ -292,6 +310,7 @@ struct Machine {
     Frag *free_frags;
     struct TileMap *tile_maps;
     struct MmaFetch *fetch; /* operands.c; NULL: nothing was fetched */
+    SpanVec lane_spans[WARP_LANES]; /* that an op touches, by lane */
     Interp *interp;
     Sem sem;
     bool failed;
@@ -346,8 +365,17 @@ bool place_read(Warp *w, const Op *op, const Place *p, unsigned lane,
 void place_write(Warp *w, const Place *p, double x);
 bool place_written(const Place *p);
 int64_t shared_address(uint32_t swizzle, int64_t offset);
+/* An ordinary store of an element of o at byte `at`; who calls it tells
+ * mma_forget. */
+void shared_store(Cta *cta, const MemObj *o, int64_t at, double x);
 void place_event(Warp *w, const Op *op, const Place *p, uint32_t lanes,
                  bool write);
+/* Bytes [at, at + n), joined to the span before where they follow it. */
+void spans_add(Arena *arena, SpanVec *spans, int64_t at, int64_t n);
+/* What is in the machine's spans of this lane is an access by it to o in cta's
+ * memory; they are empty afterwards. */
+void lane_spans_event(Warp *w, const Op *op, const MemObj *o, const Cta *cta,
+                      unsigned lane, bool write);
 
 /* ---- values (values are by warp: warp.c) --------------------------------- */
 
@@ -356,6 +384,8 @@ Frag *frag_new(Machine *mc, int64_t n);
 void frag_drop(Machine *mc, Frag *f);
 void frag_settle(Frag *f);
 void warp_set_frag(Warp *w, const Value *v, Frag *f); /* takes the ref */
+/* The fragment operand `i` may be read by other ops than wgmma. */
+bool frag_readable(Warp *w, const Op *op, unsigned i, uint32_t mask);
 /* Copies from into to for the lanes; whole: nothing of to is kept. */
 bool warp_move(Warp *w, const Value *from, const Value *to, uint32_t lanes,
                bool whole);
@@ -369,6 +399,7 @@ bool wait_ready(const Warp *w);
 /* ---- ops ----------------------------------------------------------------- */
 
 Step exec_memory(Warp *w, const Op *op, uint32_t mask); /* mem, arith, frag */
+Step exec_tile_store(Warp *w, const Op *op, uint32_t mask);
 Step exec_sync(Warp *w, const Op *op, uint32_t mask);   /* barriers, groups */
 Step exec_copy(Warp *w, const Op *op, uint32_t mask);   /* bulk copies */
 Step exec_wgmma(Warp *w, const Op *op, uint32_t mask);

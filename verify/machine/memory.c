@@ -1,5 +1,4 @@
-/* Scalars, loads and stores of lanes, fragments and the register-to-shared
- * tile store. */
+/* Scalars, loads and stores of lanes, and fragments. */
 #include "verify/machine/machine_internal.h"
 
 #include "ir/values.h"
@@ -106,6 +105,7 @@ static bool load_neighbours(Warp *w, const Op *op, unsigned lane)
     const MemObj *o =
         warp_access(w, op, op->operands[0].u.access, lane, index, NULL);
     Cta *cta = o ? peer_of(w, op, lane) : NULL;
+    SpanVec *spans = &w->machine->lane_spans[lane];
     Place p;
     if (!cta)
         return false;
@@ -123,9 +123,10 @@ static bool load_neighbours(Warp *w, const Op *op, unsigned lane)
                                 (long long)p.at);
         if (!place_read(w, op, &p, lane, &warp_lanes(w, op->results[i])[lane]))
             return false;
-        place_event(w, op, &p, 1u << lane, false);
+        spans_add(w->machine->arena, spans, p.at, o->elem_bytes);
         index[o->rank - 1]++;
     }
+    lane_spans_event(w, op, o, cta, lane, false);
     return true;
 }
 
@@ -220,8 +221,7 @@ static Step fail_frag(Warp *w, uint32_t lanes, const Op *op, const char *code,
     return STEP_failed;
 }
 
-/* The fragment operand `i` may be read by other ops than wgmma. */
-static bool frag_readable(Warp *w, const Op *op, unsigned i, uint32_t mask)
+bool frag_readable(Warp *w, const Op *op, unsigned i, uint32_t mask)
 {
     const Value *v = op->operands[i].u.value;
     const WarpVal *x = &w->vals[v->id];
@@ -315,166 +315,6 @@ static Step exec_shfl(Warp *w, const Op *op, uint32_t mask)
         out[l] = x[from];
     }
     return STEP_next;
-}
-
-/* ---- tile maps ----------------------------------------------------------- */
-
-static bool map_value(const struct Env *env, const Atom *atom, int64_t *out)
-{
-    const int64_t *index = env->user;
-    if (atom->kind != ATOM_var)
-        return false;
-    *out = index[atom->var];
-    return true;
-}
-
-static bool fill_map(TileMap *map, const Mem *mem)
-{
-    int64_t index[8] = { 0 };
-    Env env = { .value = map_value, .user = index };
-    for (int64_t e = 0; e < map->n; e++) {
-        int64_t rest = e, lane, slot;
-        for (unsigned d = mem->packed; d-- > 0;) {
-            index[d + 1] = rest % mem->packed_shape[d];
-            rest /= mem->packed_shape[d];
-        }
-        if (!affine_eval(mem->map_thread, &env, &lane) ||
-            !affine_eval(mem->map_slot, &env, &slot) || lane < 0 ||
-            lane >= WARP_LANES || slot < 0 || slot >= mem->n_slots)
-            return false;
-        map->lane[e] = (unsigned char)lane;
-        map->slot[e] = (int32_t)slot;
-    }
-    return true;
-}
-
-static TileMap *make_map(Machine *mc, const MemRef *ref)
-{
-    const Mem *mem = mc->m->lib && ref ? lib_mem_find(mc->m->lib, ref) : NULL;
-    if (!mem || !mem->map_thread || !mem->map_slot || !mem->packed_shape ||
-        !mem->packed || mem->packed > 6)
-        return NULL;
-    TileMap *map = ARENA_NEW(mc->arena, TileMap);
-    map->ref = ref;
-    map->n = 1;
-    map->slots = mem->n_slots;
-    for (unsigned d = 0; d < mem->packed; d++)
-        map->n *= mem->packed_shape[d];
-    map->cols = mem->packed_shape[mem->packed - 1];
-    map->rows = map->cols ? map->n / map->cols : 0;
-    map->lane = ARENA_ARRAY(mc->arena, unsigned char, map->n);
-    map->slot = ARENA_ARRAY(mc->arena, int32_t, map->n);
-    return fill_map(map, mem) ? map : NULL;
-}
-
-const TileMap *tile_map(Machine *mc, const Warp *w, const Op *op,
-                        const MemRef *ref)
-{
-    for (const TileMap *t = mc->tile_maps; t; t = t->next)
-        if (t->ref == ref)
-            return t;
-    TileMap *map = make_map(mc, ref);
-    if (!map) {
-        machine_fail(mc, w, 0, op, "machine",
-                     "the memory '%s' of the fragment has no map from elements "
-                     "to a warp's registers",
-                     ref ? ref->name : "none");
-        return NULL;
-    }
-    map->next = mc->tile_maps;
-    mc->tile_maps = map;
-    return map;
-}
-
-/* ---- the tile store ------------------------------------------------------ */
-
-typedef struct TileTarget {
-    const MemObj *obj;
-    int64_t index[TENSOR_MAX_RANK];
-    int dim[3]; /* outer columns (or -1), rows, inner columns */
-    int64_t inner;
-} TileTarget;
-
-static bool tile_target(Warp *w, const Op *op, TileTarget *t)
-{
-    const Access *a = kernel_access(w->machine->k, op->operands[0].u.access);
-    int dims[TENSOR_MAX_RANK];
-    unsigned n = 0;
-    t->obj = warp_access(w, op, a, 0, t->index, NULL);
-    if (!t->obj)
-        return false;
-    for (unsigned d = 0; d < a->rank; d++)
-        if (a->dims[d].kind == DIM_interval)
-            dims[n++] = (int)d;
-    if (n < 2 || n > 3 ||
-        !affine_is_const(a->dims[dims[n - 1]].len, &t->inner) || t->inner < 1)
-        return machine_fail(w->machine, w, ALL_LANES, op, "machine",
-                            "the access must have the intervals (outer "
-                            "columns, rows, columns) or (rows, columns)");
-    int64_t rows;
-    if (!affine_is_const(a->dims[dims[n - 2]].len, &rows) ||
-        rows != op_attr_int(op, "rows", 0))
-        return machine_fail(w->machine, w, ALL_LANES, op, "bounds",
-                            "the access must have as many rows as are "
-                            "stored");
-    int64_t outer = 1;
-    if ((n == 3 && !affine_is_const(a->dims[dims[0]].len, &outer)) ||
-        outer * t->inner != op_attr_int(op, "cols", 0))
-        return machine_fail(w->machine, w, ALL_LANES, op, "bounds",
-                            "the access must have as many columns as are "
-                            "stored");
-    t->dim[0] = n == 3 ? dims[0] : -1;
-    t->dim[1] = dims[n - 2];
-    t->dim[2] = dims[n - 1];
-    return true;
-}
-
-static bool store_tile(Warp *w, const Op *op, const TileMap *map, const Frag *f,
-                       TileTarget *t)
-{
-    int64_t rows = op_attr_int(op, "rows", 0),
-            cols = op_attr_int(op, "cols", 0);
-    int64_t col0 = op_attr_int(op, "col0", 0);
-    ScalarType from = op->operands[1].u.value->type->elem;
-    if (rows != map->rows || col0 < 0 || cols < 1 || col0 + cols > map->cols)
-        return machine_fail(w->machine, w, ALL_LANES, op, "bounds",
-                            "rows and columns leave the %lld x %lld tile",
-                            (long long)map->rows, (long long)map->cols);
-    for (int64_t r = 0; r < rows; r++)
-        for (int64_t c = 0; c < cols; c++) {
-            int64_t e = r * map->cols + col0 + c;
-            unsigned lane = map->lane[e];
-            int64_t slot = map->slot[e], index[TENSOR_MAX_RANK];
-            Place p;
-            if (slot >= f->n || !(f->live[slot] >> lane & 1))
-                return machine_fail(w->machine, w, 1u << lane, op, "poison",
-                                    "stores element (%lld, %lld) of a tile, "
-                                    "which was never written",
-                                    (long long)r, (long long)col0 + c);
-            memcpy(index, t->index, sizeof index);
-            if (t->dim[0] >= 0)
-                index[t->dim[0]] += c / t->inner;
-            index[t->dim[1]] += r;
-            index[t->dim[2]] += t->dim[0] >= 0 ? c % t->inner : c;
-            if (!place_at(w, op, t->obj, index, lane, &p))
-                return false;
-            place_write(w, &p,
-                        value_convert(t->obj->elem, from,
-                                      f->x[slot * WARP_LANES + lane]));
-            place_event(w, op, &p, 1u << lane, true);
-        }
-    return true;
-}
-
-static Step exec_tile_store(Warp *w, const Op *op, uint32_t mask)
-{
-    const Value *v = op->operands[1].u.value;
-    TileTarget t = { 0 };
-    if (!frag_readable(w, op, 1, mask) || !tile_target(w, op, &t))
-        return STEP_failed;
-    const TileMap *map = tile_map(w->machine, w, op, v->type->mem);
-    return map && store_tile(w, op, map, w->vals[v->id].frag, &t) ? STEP_next
-                                                                  : STEP_failed;
 }
 
 Step exec_memory(Warp *w, const Op *op, uint32_t mask)

@@ -14,8 +14,6 @@
 /* A warp may go ahead of the others by the depth of a ring, some steps each. */
 enum { KEPT = 64 };
 
-typedef VEC(MachineSpan) SpanVec;
-
 /* A B that was fetched. */
 typedef struct KeptB {
     const Op *op; /* NULL: none */
@@ -61,11 +59,7 @@ static bool read_span(Machine *mc, Effect *e, const MmaOperand *o, int64_t at,
         strbuf_free(&name);
         return false;
     }
-    MachineSpan *last = spans->len ? &spans->data[spans->len - 1] : NULL;
-    if (last && last->offset + last->length == at)
-        last->length += n;
-    else
-        VEC_PUSH(mc->arena, spans, ((MachineSpan){ at, n }));
+    spans_add(mc->arena, spans, at, n);
     return check_proxy(mc, e->warp, ALL_LANES, e->op, cta, at, (size_t)n);
 }
 

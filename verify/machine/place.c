@@ -270,6 +270,33 @@ void place_event(Warp *w, const Op *op, const Place *p, uint32_t lanes,
     machine_emit(w->machine, &e);
 }
 
+void spans_add(Arena *arena, SpanVec *spans, int64_t at, int64_t n)
+{
+    MachineSpan *last = spans->len ? &spans->data[spans->len - 1] : NULL;
+    if (last && last->offset + last->length == at)
+        last->length += n;
+    else
+        VEC_PUSH(arena, spans, ((MachineSpan){ at, n }));
+}
+
+void lane_spans_event(Warp *w, const Op *op, const MemObj *o, const Cta *cta,
+                      unsigned lane, bool write)
+{
+    SpanVec *spans = &w->machine->lane_spans[lane];
+    MachineEvent e = { .kind = write ? MEV_write : MEV_read,
+                       .op = op,
+                       .object = o->value,
+                       .cta = cta->rank,
+                       .spans = spans->data,
+                       .n_spans = spans->len,
+                       .bytes = cta->smem,
+                       .elem = o->elem,
+                       .agent = warp_agent(w, AGENT_warp, 1u << lane) };
+    if (spans->len)
+        machine_emit(w->machine, &e);
+    spans->len = 0;
+}
+
 bool place_read(Warp *w, const Op *op, const Place *p, unsigned lane,
                 double *out)
 {
@@ -284,6 +311,29 @@ bool place_read(Warp *w, const Op *op, const Place *p, unsigned lane,
     return true;
 }
 
+/* n ones; a call of memset is too much for the usual ones. */
+static void mark(unsigned char *at, unsigned n)
+{
+    switch (n) {
+    case 2:
+        memset(at, 1, 2);
+        return;
+    case 4:
+        memset(at, 1, 4);
+        return;
+    default:
+        memset(at, 1, n);
+    }
+}
+
+void shared_store(Cta *cta, const MemObj *o, int64_t at, double x)
+{
+    scalar_encode(o->elem, x, cta->smem + at);
+    mark(cta->written + at, o->elem_bytes);
+    mark(cta->generic + at, o->elem_bytes);
+    range_add(&cta->generic_lo, &cta->generic_hi, at, o->elem_bytes);
+}
+
 void place_write(Warp *w, const Place *p, double x)
 {
     if (p->outside)
@@ -293,8 +343,5 @@ void place_write(Warp *w, const Place *p, double x)
         return;
     }
     mma_forget(w->machine, p->cta, p->at, p->obj->elem_bytes);
-    scalar_encode(p->obj->elem, x, p->cta->smem + p->at);
-    memset(p->cta->written + p->at, 1, p->obj->elem_bytes);
-    memset(p->cta->generic + p->at, 1, p->obj->elem_bytes);
-    p->cta->any_generic = true;
+    shared_store(p->cta, p->obj, p->at, x);
 }

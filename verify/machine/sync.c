@@ -146,25 +146,25 @@ static Step exec_mbar_init(Warp *w, const Op *op, uint32_t mask)
                      "one thread must initialise an array of mbarriers");
         return STEP_failed;
     }
-    int64_t n = 1;
+    int64_t n = 1, first = o->offset / 8;
     for (unsigned d = 0; d < o->rank; d++)
         n *= o->extent[d];
     for (int64_t i = 0; i < n; i++) {
-        if (w->cta->bars[o->offset / 8 + i].ready) {
+        if (w->cta->bars[first + i].ready) {
             machine_fail(w->machine, w, mask, op, "mbarrier",
                          "an mbarrier is initialised once, but this one was "
                          "before");
             return STEP_failed;
         }
-        w->cta->bars[o->offset / 8 + i] = (Mbar){ .count = o->count,
-                                                  .pending = o->count,
-                                                  .ready = true,
-                                                  .array = o->value,
-                                                  .element = i };
+        w->cta->bars[first + i] = (Mbar){ .count = o->count,
+                                          .pending = o->count,
+                                          .ready = true,
+                                          .array = o->value,
+                                          .element = i };
         mbar_event(w->machine, w, MEV_init, mask, op, w->cta, o->offset + 8 * i,
                    o->count, MACHINE_NO_TURN);
     }
-    w->cta->fences_due = true;
+    range_add(&w->cta->due_lo, &w->cta->due_hi, first, n);
     return STEP_next;
 }
 
@@ -427,18 +427,16 @@ static Step wait_groups(Warp *w, uint32_t mask, WaitKind kind, int64_t n)
  * any warp of the CTA also settles what was stored before it: lenient, as only
  * the storing threads' or their successors' counts, but a fence that is missing
  * altogether is found. */
-static void fence(Cta *cta, const Kernel *k, bool proxy)
+static void fence(Cta *cta, bool proxy)
 {
-    size_t bytes = (size_t)k->smem_bytes;
-    if (proxy && cta->any_generic) {
-        memset(cta->generic, 0, bytes);
-        cta->any_generic = false;
+    if (proxy) {
+        memset(cta->generic + cta->generic_lo, 0,
+               (size_t)(cta->generic_hi - cta->generic_lo));
+        cta->generic_lo = cta->generic_hi = 0;
     }
-    if (!cta->fences_due)
-        return;
-    for (size_t i = 0; i < bytes / 8; i++)
+    for (int64_t i = cta->due_lo; i < cta->due_hi; i++)
         cta->bars[i].fenced = cta->bars[i].ready;
-    cta->fences_due = false;
+    cta->due_lo = cta->due_hi = 0;
 }
 
 static bool attr_true(const Op *op, const char *key)
@@ -551,7 +549,7 @@ Step exec_sync(Warp *w, const Op *op, uint32_t mask)
         return wait_groups(w, mask, WAIT_cp_async, -1);
     case OP_async_fence_mbarrier_init:
     case OP_async_fence_proxy:
-        fence(w->cta, w->machine->k, op->code == OP_async_fence_proxy);
+        fence(w->cta, op->code == OP_async_fence_proxy);
         return STEP_next;
     case OP_async_griddepcontrol_wait:
     case OP_async_griddepcontrol_launch_dependents:
