@@ -285,9 +285,9 @@ struct Kernel {
     int64_t block_dim, cluster_dim, smem_bytes;
     VarId cta, warp, lane;
     size_t n_vars, n_values;
-    bool *varying;       /* by VarId: differs between lanes of a warp */
-    LastUse *uses;       /* by Value.id */
-    MemObj **objs;       /* by Value.id */
+    bool *varying; /* by VarId: differs between lanes of a warp */
+    LastUse *uses; /* by Value.id */
+    MemObj **objs; /* by Value.id */
     struct AccessMap *composed;
 };
 
@@ -309,7 +309,7 @@ struct Machine {
     VEC(EffectRef) effects;
     Frag *free_frags;
     struct TileMap *tile_maps;
-    struct MmaFetch *fetch; /* operands.c; NULL: nothing was fetched */
+    struct MmaFetch *fetch;         /* operands.c; NULL: nothing was fetched */
     SpanVec lane_spans[WARP_LANES]; /* that an op touches, by lane */
     Interp *interp;
     Sem sem;
@@ -400,8 +400,8 @@ bool wait_ready(const Warp *w);
 
 Step exec_memory(Warp *w, const Op *op, uint32_t mask); /* mem, arith, frag */
 Step exec_tile_store(Warp *w, const Op *op, uint32_t mask);
-Step exec_sync(Warp *w, const Op *op, uint32_t mask);   /* barriers, groups */
-Step exec_copy(Warp *w, const Op *op, uint32_t mask);   /* bulk copies */
+Step exec_sync(Warp *w, const Op *op, uint32_t mask); /* barriers, groups */
+Step exec_copy(Warp *w, const Op *op, uint32_t mask); /* bulk copies */
 Step exec_wgmma(Warp *w, const Op *op, uint32_t mask);
 Step exec_instr(Warp *w, const Op *op, uint32_t mask);
 

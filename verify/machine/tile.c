@@ -140,6 +140,16 @@ static int64_t fits_shared(const MemObj *o, const int64_t *index, int last,
     return left < n ? left : n;
 }
 
+static void target_index(const TileTarget *t, int64_t r, int64_t c,
+                         int64_t *index)
+{
+    memcpy(index, t->index, sizeof t->index);
+    if (t->dim[0] >= 0)
+        index[t->dim[0]] += c / t->inner;
+    index[t->dim[1]] += r;
+    index[t->dim[2]] += t->dim[0] >= 0 ? c % t->inner : c;
+}
+
 /* Row r, n elements from column c on, which are side by side. */
 static bool store_run(const TileStore *s, int64_t r, int64_t c, int64_t n)
 {
@@ -150,11 +160,7 @@ static bool store_run(const TileStore *s, int64_t r, int64_t c, int64_t n)
     ScalarType from = s->op->operands[1].u.value->type->elem;
     int64_t col0 = op_attr_int(s->op, "col0", 0);
     int64_t e = r * s->map->cols + col0 + c, index[TENSOR_MAX_RANK];
-    memcpy(index, t->index, sizeof index);
-    if (t->dim[0] >= 0)
-        index[t->dim[0]] += c / t->inner;
-    index[t->dim[1]] += r;
-    index[t->dim[2]] += t->dim[0] >= 0 ? c % t->inner : c;
+    target_index(t, r, c, index);
     int64_t inside = fits_shared(o, index, t->dim[2], n);
     int64_t byte = o->offset, step = o->stride[t->dim[2]] * o->elem_bytes;
     for (unsigned d = 0; d < o->rank; d++)
@@ -169,8 +175,8 @@ static bool store_run(const TileStore *s, int64_t r, int64_t c, int64_t n)
                                 "stores element (%lld, %lld) of a tile, which "
                                 "was never written",
                                 (long long)r, (long long)(col0 + c + i));
-        double x = value_convert(o->elem, from,
-                                 s->frag->x[slot * WARP_LANES + lane]);
+        double x =
+            value_convert(o->elem, from, s->frag->x[slot * WARP_LANES + lane]);
         if (i < inside) {
             int64_t at = shared_address(o->swizzle, byte);
             shared_store(w->cta, o, at, x);
