@@ -7,9 +7,10 @@
  * behalf of cp.async, arrive by thread. The meeting is left out where the
  * other lanes of these warps never touch memory in the role.
  *
- * A hand-over from the generic to the async proxy needs fence.proxy.async
- * between the accesses (PTX ISA, memory consistency model, proxies): every
- * writing thread executes it before it arrives, and the waiter after. */
+ * A hand-over from the generic to the async proxy needs fence.proxy.async on
+ * the way from one access to the other (PTX ISA, memory consistency model,
+ * proxies): every writing thread executes it before it arrives, and where what
+ * is written by cp.async arrives by itself, the waiter after its wait. */
 #include "ir/limits.h"
 #include "passes/lower/lower.h"
 
@@ -332,8 +333,6 @@ void lower_fence(Lower *L, Op *op)
     if (proxy)
         emit_fence_proxy(L);
     emit_thread_sync(L, op, t);
-    if (proxy && t->kind != THREADS_one)
-        emit_fence_proxy(L);
 }
 
 /* ---- Arrive -------------------------------------------------------------- */
@@ -457,7 +456,7 @@ static void await_mbarrier(Lower *L, Op *op, const ParSync *s,
     if (from)
         set_scope(L, wait, from);
     const char *first = use.arrive ? op_attr_str(use.arrive, "first", "") : "";
-    if (sees_async_proxy(second) && !within(first, "cuda_temporal"))
+    if (sees_async_proxy(second) && is_cp_async(first))
         emit_fence_proxy(L);
     L->out = outer;
 }
