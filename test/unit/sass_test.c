@@ -204,7 +204,7 @@ static const Edit roles_edits[] = {
     { "past the barrier", "UTMACMDFLUSH ;", "UTMACMDFLUSH ;\n/*00a1*/ EXIT ;",
       "SASS-COUNT" },
     { "past the barrier, sometimes", "UTMACMDFLUSH ;",
-      "UTMACMDFLUSH ;\n/*00a1*/ @P6 EXIT ;", NULL },
+      "UTMACMDFLUSH ;\n/*00a1*/ @P6 EXIT ;", "?" },
     { "by an unknown function of the thread", "R2UR UR4, R1",
       "PRMT R1, R1, 0x5410, RZ ;\n/*0031*/ R2UR UR4, R1", "/unknown" },
     { "by what the launch gives", "R2UR UR4, R1", "ULDC UR4, c[0x0][0x210]",

@@ -1,72 +1,18 @@
-/* The assembler may lay out code as it likes, so that counts are compared, of
- * the kernel and of what each thread can come to (threads.h, verify/sass/).
- * A row sums the letters of a kernel (letters.h) and the instructions that
- * carry them out. The assembler makes more than one of some: it tries a wait
- * once before the loop, it elects again on the way out of a collective. Which
- * they are was measured on the kernels that ship, with ptxas 13.0. */
+/* Counts of rows (sass_rows.h) are compared, of the kernel and of what each
+ * thread can come to (threads.h, verify/sass/), and where a thread's are right
+ * the order (sass_order.h). The assembler may lay out code as it likes: what is
+ * missing refutes, what else differs leaves it open. */
 #include "verify/async/sass.h"
 
 #include "verify/async/budget.h"
-#include "verify/async/letters.h"
-#include "verify/async/threads.h"
-#include "verify/sass/sass.h"
+#include "verify/async/sass_order.h"
+#include "verify/async/sass_rows.h"
 
 #include <string.h>
 
-enum { MAX_STEMS = 4 };
-
-/* Beginnings of letters' names and of mnemonics that carry them out. */
-typedef struct Row {
-    const char *letters[MAX_STEMS], *sass[MAX_STEMS];
-    unsigned may_be;
-} Row;
-
-enum {
-    MORE = 1,   /* more of them */
-    MERGED = 2, /* fewer, but one */
-    ONCE = 4,   /* for a warp, without the branch that elected a lane */
-    TWICE = 8   /* two of them everywhere */
-};
-
-static const Row rows[] = {
-    { { "wgmma.mma_async" }, { "HGMMA", "IGMMA", "QGMMA", "BGMMA" }, 0 },
-    { { "wgmma.wait_group" }, { "WARPGROUP.DEPBAR" }, 0 },
-    { { "wgmma.fence" }, { "WARPGROUP.ARRIVE" }, 0 },
-    { { "mma." }, { "HMMA", "IMMA", "QMMA", "DMMA" }, MORE },
-    { { "ldmatrix." }, { "LDSM" }, 0 },
-    { { "ld.shared::cluster" }, { "LD.E" }, 0 },
-    { { "stmatrix" }, { "STSM" }, 0 },
-    { { "cp.async.bulk.tensor.load" }, { "UTMALDG" }, ONCE },
-    { { "cp.async.bulk.tensor.store" }, { "UTMASTG" }, ONCE },
-    { { "cp.reduce.async.bulk.tensor" }, { "UTMAREDG" }, ONCE },
-    { { "cp.async.bulk.commit_group" }, { "UTMACMDFLUSH" }, ONCE },
-    { { "cp.async.ca.", "cp.async.cg." }, { "LDGSTS" }, 0 },
-    { { "cp.async.commit_group" }, { "LDGDEPBAR" }, MORE },
-    { { "cp.async.bulk.wait_group", "cp.async.wait_" }, { "DEPBAR" }, MORE },
-    { { "cp.async.mbarrier.arrive" }, { "ARRIVES" }, 0 },
-    { { "mbarrier.init" }, { "SYNCS.EXCH" }, 0 },
-    { { "mbarrier.try_wait" }, { "SYNCS.PHASECHK" }, TWICE },
-    { { "mbarrier.expect_tx" },
-      { "SYNCS.ARRIVE.TRANS64.RED.A0TR" },
-      MORE | MERGED },
-    { { "mbarrier.arrive" },
-      { "SYNCS.ARRIVE.TRANS64.A1T0", "SYNCS.ARRIVE.TRANS64.RED.A1T0" },
-      0 },
-    { { "fence.proxy.async" }, { "FENCE.VIEW.ASYNC" }, MORE },
-    { { "barrier.cta.sync" }, { "BAR.SYNC" }, MORE },
-    { { "barrier.cta.arrive" }, { "BAR.ARV" }, 0 },
-    { { "barrier.cluster.arrive" }, { "UCGABAR_ARV" }, 0 },
-    { { "barrier.cluster.wait" }, { "UCGABAR_WAIT" }, 0 },
-    { { "setmaxnreg" }, { "USETMAXREG" }, 0 },
-    { { "elect.sync" }, { "ELECT" }, MORE },
-    { { "griddepcontrol.wait" }, { "ACQBULK" }, 0 },
-    { { "griddepcontrol.launch_dependents" }, { "PREEXIT" }, 0 },
-};
-enum { N_ROWS = sizeof rows / sizeof *rows };
-
 /* By row. */
 typedef struct Counts {
-    int64_t of[N_ROWS];
+    int64_t of[SASS_ROWS];
 } Counts;
 
 typedef struct Sass {
@@ -82,17 +28,9 @@ typedef struct Sass {
     Counts want, found; /* of the whole kernel */
     bool exact;         /* each thread comes to what it does, and no more */
     bool bad;
-    const char *more;  /* what the kernel has more of */
+    const char *more;  /* what the kernel has more of, or elsewhere */
     const char *whole; /* why counts are of a kernel, not of each thread */
 } Sass;
-
-static bool begins_with_one(const char *s, const char *const *stems)
-{
-    for (int i = 0; i < MAX_STEMS && stems[i]; i++)
-        if (!strncmp(s, stems[i], strlen(stems[i])))
-            return true;
-    return false;
-}
 
 /* ---- the kernel ---------------------------------------------------------- */
 
@@ -100,11 +38,11 @@ static void count_op(Sass *s, const Op *op, Counts *c)
 {
     LetterVec v = { 0 };
     letters_of_op(&s->letters, s->m, op, &v);
-    for (size_t i = 0; i < v.len; i++)
-        for (int r = 0; r < N_ROWS; r++)
-            if (begins_with_one(letter_name(&s->letters, v.data[i].id),
-                                rows[r].letters))
-                c->of[r] += v.data[i].count;
+    for (size_t i = 0; i < v.len; i++) {
+        int r = sass_row_of_letter(letter_name(&s->letters, v.data[i].id));
+        if (r >= 0)
+            c->of[r] += v.data[i].count;
+    }
 }
 
 /* What the thread can come to; at NULL: all. */
@@ -189,13 +127,10 @@ static void classify(Sass *s)
     s->times = ARENA_ARRAY(s->a, uint8_t, n + 1);
     for (uint32_t i = 0; i < n; i++) {
         const char *op = s->code.instrs[i].op;
-        s->row[i] = -1;
+        s->row[i] = is_own(s, i) ? -1 : (int8_t)sass_row_of_op(op);
         s->times[i] = 1;
         if (is_one_of(op, "STSM"))
             s->times[i] = strstr(op, ".4") ? 4 : strstr(op, ".2") ? 2 : 1;
-        for (int r = 0; r < N_ROWS && !is_own(s, i); r++)
-            if (begins_with_one(op, rows[r].sass))
-                s->row[i] = (int8_t)r;
     }
 }
 
@@ -213,34 +148,35 @@ static void count_code(const Sass *s, const uint8_t *can, Counts *c)
 /* How often an instruction of the row stands for one of the kernel's. */
 static int64_t times_of(const Sass *s, int r)
 {
-    bool twice = rows[r].may_be & TWICE && s->found.of[r] == 2 * s->want.of[r];
+    bool twice =
+        sass_rows[r].may_be & SASS_TWICE && s->found.of[r] == 2 * s->want.of[r];
     return twice ? 2 : 1;
 }
 
-/* The first row of which there is less than must be there, or N_ROWS; *more:
+/* The first row of which there is less than must be there, or SASS_ROWS; *more:
  * one of which there is more than may be, by those reasons. */
 static int find_less(const Sass *s, const Counts *want, const Counts *found,
                      unsigned may_be, int *more)
 {
-    *more = N_ROWS;
-    for (int r = 0; r < N_ROWS; r++) {
+    *more = SASS_ROWS;
+    for (int r = 0; r < SASS_ROWS; r++) {
         int64_t all = want->of[r] * times_of(s, r), least = all;
-        if (rows[r].may_be & MERGED && least)
+        if (sass_rows[r].may_be & SASS_MERGED && least)
             least = 1;
         if (found->of[r] < least)
             return r;
-        if (found->of[r] > all && !(rows[r].may_be & may_be))
+        if (found->of[r] > all && !(sass_rows[r].may_be & may_be))
             *more = r;
     }
-    return N_ROWS;
+    return SASS_ROWS;
 }
 
 static const char *numbers(Sass *s, int r, const Counts *want,
                            const Counts *found)
 {
     return arena_printf(ctx_arena(s->ctx), "%lld of %s for %lld of '%s'",
-                        (long long)found->of[r], rows[r].sass[0],
-                        (long long)want->of[r], rows[r].letters[0]);
+                        (long long)found->of[r], sass_rows[r].sass[0],
+                        (long long)want->of[r], sass_rows[r].letters[0]);
 }
 
 /* A thread can come to more than it does. */
@@ -254,22 +190,34 @@ static void add_more(Sass *s, const char *what, const Coords *at, bool sure)
                          thread_text(s->a, s->kernel, at));
 }
 
+/* The thread's counts are right. */
+static void compare_order(Sass *s, Coords *at, const uint8_t *can, bool sure)
+{
+    const SassOrder source = { &s->letters, s->m, s->kernel, &s->code, s->row };
+    const char **open = sure ? &s->more : &s->whole;
+    const char *fault = *open ? NULL : sass_order(s->a, &source, at, can);
+    if (fault)
+        *open = arena_printf(ctx_arena(s->ctx), "%s: %s", s->name, fault);
+}
+
 static bool compare_thread(void *user, Coords *at, const uint8_t *can,
                            bool sure)
 {
     Sass *s = user;
     Counts want = { 0 }, found = { 0 };
     int more;
-    unsigned may_be = at->value[2] ? MORE | ONCE : MORE;
+    unsigned may_be = at->value[2] ? SASS_MORE | SASS_ONCE : SASS_MORE;
     count_block(s, s->kernel->blocks[0], at, &want);
     count_code(s, can, &found);
     int less = find_less(s, &want, &found, may_be, &more);
-    if (less < N_ROWS)
+    if (less < SASS_ROWS)
         fault(s, "SASS-COUNT", "%s; %s", numbers(s, less, &want, &found),
               thread_text(s->a, s->kernel, at));
-    else if (more < N_ROWS)
+    else if (more < SASS_ROWS)
         add_more(s, numbers(s, more, &want, &found), at, sure);
-    s->exact &= more == N_ROWS;
+    else
+        compare_order(s, at, can, sure);
+    s->exact &= more == SASS_ROWS;
     return !s->bad;
 }
 
@@ -278,10 +226,10 @@ static bool compare_thread(void *user, Coords *at, const uint8_t *can,
 static void compare_all(Sass *s)
 {
     int more;
-    int less = find_less(s, &s->want, &s->found, MORE, &more);
-    if (less < N_ROWS && !s->exact && !s->bad)
+    int less = find_less(s, &s->want, &s->found, SASS_MORE, &more);
+    if (less < SASS_ROWS && !s->exact && !s->bad)
         fault(s, "SASS-COUNT", "%s", numbers(s, less, &s->want, &s->found));
-    else if (more < N_ROWS)
+    else if (more < SASS_ROWS)
         s->more = arena_printf(ctx_arena(s->ctx), "%s has %s", s->name,
                                numbers(s, more, &s->want, &s->found));
 }
@@ -335,11 +283,11 @@ CheckResult check_sass(Ctx *ctx, const Module *m, const Op *host,
                       .verdict = s.bad    ? VERDICT_refuted
                                  : s.more ? VERDICT_unknown
                                           : VERDICT_proved,
-                      .version = 2 };
+                      .version = 3 };
     if (r.verdict == VERDICT_proved)
         r.scope = s.whole ? arena_printf(ctx_arena(ctx),
                                          "all sizes; counts of the kernel, not "
-                                         "of each thread: %s",
+                                         "order and counts of each thread: %s",
                                          s.whole)
                           : "all sizes";
     else if (!s.bad)
