@@ -57,6 +57,23 @@ def both_roles(pattern, old, new):
     return edit
 
 
+def drop_one_of(pattern, several):
+    """Each line found is taken away, of those that stand there several times,
+    or of the others."""
+
+    def edit(base):
+        return [(place, text) for place, text in drop(pattern)(base)
+                if (base.lines.count(base.lines[number_of(place)]) > 1)
+                == several]
+
+    return edit
+
+
+def number_of(place):
+    """The index of the line that a place names."""
+    return int(re.match(r"line (\d+)", place).group(1)) - 1
+
+
 def other_bands(everywhere):
     """Loops over two dimensions of tasks or more take them in bands twice as
     high, all of them or one of a kernel's."""
@@ -77,6 +94,24 @@ def other_bands(everywhere):
                                    base.lines[:i] + [lines[i]]
                                    + base.lines[i + 1:])
         return mutant(base, 0, "bands of all", lines) if everywhere else made
+
+    return edit
+
+
+def next_slot(single):
+    """Arrivals go to the next slot, on rings of one slot or on others."""
+
+    def edit(base):
+        made = []
+        for i in base.find(r"mbarrier\.arrive %"):
+            name = re.search(r"arrive (%\w+)", base.lines[i]).group(1)
+            alone = base.find(rf"{name} = async\.mbarrier\.alloc.* ring 1\]")
+            line = re.sub(r"ring\((%ring_\d+)\)", r"ring(\1, 1)",
+                          base.lines[i])
+            if bool(alone) == single:
+                made += mutant(base, i, line.strip()[:60],
+                               base.lines[:i] + [line] + base.lines[i + 1:])
+        return made
 
     return edit
 
@@ -157,12 +192,8 @@ KINDS = [
     Kind("", "arrival on another slot",
          replace(r"mbarrier\.arrive %", r", -(\d)\)",
              lambda m: f", -{int(m.group(1)) + 1})"), ANY, late),
-    Kind("", "arrival on the next slot",
-         replace(r"mbarrier\.arrive %(?!q_)", r"ring\((%ring_\d+)\)",
-             r"ring(\1, 1)"), ANY, late),
-    Kind("", "arrival on the next slot of one",
-         replace(r"mbarrier\.arrive %q_", r"ring\((%ring_\d+)\)",
-             r"ring(\1, 1)"), "", never),
+    Kind("", "arrival on the next slot", next_slot(False), ANY, late),
+    Kind("", "arrival on the next slot of one", next_slot(True), "", never),
     Kind("slot-constant", "copies always into one slot",
          replace(r"tensor\.load %(?!q_s)|cp_async_1d",
              r"ring\((%ring)[^)]*\), (?=.* \+:)", r"ring(\1, 5), "), ANY,
@@ -230,7 +261,7 @@ KINDS = [
     Kind("", "arrival twice", twice(r"mbarrier\.arrive"), ANY, late),
     Kind("", "wait for the data dropped",
          drop(r"mbarrier\.wait %(\w_)?(full|ready)"),
-         DATA + " B-LAP B-PHASE B-TX"),
+         DATA + " B-LAP B-PHASE B-TX B-CYCLE"),
     Kind("", "wait for a free slot dropped", drop(FREE), DATA + " B-LAP B-TX",
          late),
     Kind("", "wait for wgmma dropped", drop(r"^ +async\.wgmma\.wait_group"),
@@ -284,7 +315,7 @@ KINDS = [
     # ---- barriers of threads ------------------------------------------------
     Kind("entry", "cluster entry removed",
          drop_pair(r"cluster\.arrive", r"cluster\.wait", False),
-         "CL-ENTRY B-LIFE"),
+         "CL-ENTRY B-LIFE", but=["reduced"]),
     Kind("entry", "CTA entry removed",
          lambda base: drop(r"^  async\.barrier\.cta\.sync")(base)[:1],
          "B-LIFE"),
@@ -366,7 +397,11 @@ KINDS = [
          number(r"^async\.kernel", "smem_bytes", lambda n: n - 16),
          "M-BASE wellformed"),
     Kind("", "more registers than there are",
-         number(r"setmaxnreg.*inc", "count", lambda n: n + 8), "R-POOL"),
+         number(r"setmaxnreg.*inc", "count", lambda n: n + 8), "R-POOL",
+         but=["reduced"]),
+    Kind("", "more registers than asked for, which there are",
+         number(r"setmaxnreg.*inc", "count", lambda n: n + 8), "", never,
+         only=["reduced"]),
     Kind("swizzle-base", "tile 128 bytes further",
          number(r"mem\.alloc.*Swizzled", "offset", lambda n: n + 128),
          "M-LIVE M-BASE M-SWZ B-LIFE " + DATA, late),
@@ -382,7 +417,11 @@ KINDS = [
          number(r"setmaxnreg", "count", lambda n: n + 4), "R-POOL"),
     Kind("", "accumulator not there at the first step",
          replace(r"mma_async", r"%k >= 1", "true"), "W-REG D-RAW"),
-    Kind("", "an address is not checked", drop(r"host\.align_check"), "H-CHECK"),
+    Kind("", "an address is not checked",
+         drop_one_of(r"host\.align_check", False), "H-CHECK"),
+    Kind("", "an address that is checked again is not checked",
+         lambda base: drop_one_of(r"host\.align_check", True)(base)[2:], "",
+         never),
     Kind("", "a size is not checked", drop(r"host\.check %\w+ >= 1"), "H-CHECK"),
     Kind("", "an address is asked too much of",
          number(r"host\.align_check", "bytes", lambda n: 2 * n), "H-CHECK"),
@@ -394,10 +433,10 @@ KINDS = [
     Kind("", "no meeting where K is ragged",
          replace(r"ctl\.if .* or %K \+ \d+ <= ", r" or %K \+ \d+ <= [^o]* o",
                  " o"), "D-RAW", ragged),
-    # A task of split-K has 32 steps.
+    # A task of split-K has 32 steps, of parts of K 16.
     Kind("", "nothing from step 40 on",
          replace(r"ctl\.if %k >= 1 origin", "%k >= 1", "%k >= 1 and %k < 40"),
-         ANY, ragged, but=("split_k",)),
+         ANY, ragged, but=("split_k", "parts")),
 ]
 
 
