@@ -143,9 +143,9 @@ static void print_kernels(const Dispatch *d, unsigned entry, StrBuf *out)
         const DispatchKernel *k = &e->kernels[i];
         strbuf_addf(out, "    {\"%s\", %s_run_%s, ", k->name, d->function,
                     k->name);
-        const int64_t numbers[] = { k->rows,   k->columns, k->cluster,
-                                    k->beside, k->step,    k->split,
-                                    k->part,   k->slots,   k->half };
+        const int64_t numbers[] = { k->rows,  k->columns, k->cluster, k->beside,
+                                    k->step,  k->split,   k->part,    k->sums,
+                                    k->slots, k->half };
         for (unsigned j = 0; j < sizeof numbers / sizeof *numbers; j++)
             strbuf_addf(out, "%lld, ", (long long)numbers[j]);
         strbuf_add(out, "\n     ");

@@ -50,26 +50,29 @@ typedef enum DispatchParam {
 
 /* Units: rows and columns of C that a CTA computes, CTAs of a cluster below and
  * beside each other, columns of K of a step, CTAs that share the steps of a
- * tile, columns of K of a task, which adds to C where there are more, clusters
- * that run at once, and rows of the smaller tiles, half of the others', that
- * take what whole waves leave (0: there are none). Microseconds, with megabytes
+ * tile, columns of K of a task, which adds to C where there are more, or whose
+ * sums a second kernel adds up, so many at most (0: it adds to C), clusters that
+ * run at once, and rows of the smaller tiles, half of the others', that take
+ * what whole waves leave (0: there are none). Microseconds, with megabytes
  * (of A, B and C together), the share of the slots that are occupied, the
  * traffic (megabytes that the clusters read, what their CTAs share once), and
  * the part of it from operands whose rows are no multiple of 128 bytes, which
- * straddle cache lines:
+ * straddle cache lines, and what the sums of parts hold:
  *   tiles that run at once    one_wave[0] + [1] * steps + [2] * megabytes
  *                             + [3] * steps * occupied + [4] * straddled
+ *                             + [5] * sums
  * where a CTA has steps / split steps,
  *   in several rounds         waves[0] + rounds * (waves[1] + [2] * steps)
  *                             (a round of smaller tiles is half of one)
  *                             + waves[3] * megabytes + [4] * traffic
- *                             + [5] * straddled */
-enum { DISPATCH_ONE_WAVE = 5, DISPATCH_WAVES = 6 };
+ *                             + [5] * straddled + [6] * sums */
+enum { DISPATCH_ONE_WAVE = 6, DISPATCH_WAVES = 7 };
 typedef struct DispatchKernel {
     const char *name; /* the procedure */
     unsigned n_params;
     const DispatchParam *params; /* of the procedure */
-    int64_t rows, columns, cluster, beside, step, split, part, slots, half;
+    int64_t rows, columns, cluster, beside, step, split, part, sums, slots,
+        half;
     double one_wave[DISPATCH_ONE_WAVE], waves[DISPATCH_WAVES];
 } DispatchKernel;
 

@@ -426,7 +426,7 @@ const char c_dispatch_candidates[] =
     "static void @_rank(@_trials *t, int most, @_plan plan)\n"
     "{\n"
     "    int at = t->n;\n"
-    "    if (@_same_plan(plan, t->of[0].plan))\n"
+    "    if (plan.cost >= 1e30 || @_same_plan(plan, t->of[0].plan))\n"
     "        return;\n"
     "    while (at > 1 && plan.cost < t->of[at - 1].plan.cost)\n"
     "        at--;\n"

@@ -89,8 +89,8 @@ static void costs_of(Table *t, const json_t *object, const char *key, size_t n,
     }
     if (!ok)
         fault(t, key,
-              n == DISPATCH_WAVES ? "four to six numbers from 0"
-                                  : "four or five numbers from 0");
+              n == DISPATCH_WAVES ? "four to seven numbers from 0"
+                                  : "four to six numbers from 0");
 }
 
 static void note_file(Table *t, const char *file)
@@ -112,13 +112,16 @@ static DispatchKernel read_kernel(Table *t, const json_t *k)
                            .beside = number_or(t, k, "beside", 1),
                            .step = number_of(t, k, "step"),
                            .split = number_or(t, k, "split", 1),
-                           .part = number_or(t, k, "part", 1 << 30) };
+                           .part = number_or(t, k, "part", 1 << 30),
+                           .sums = number_or(t, k, "sums", 0) };
     costs_of(t, k, "one_wave", DISPATCH_ONE_WAVE, out.one_wave);
     costs_of(t, k, "waves", DISPATCH_WAVES, out.waves);
     int64_t ctas = out.cluster * out.beside * out.split;
     if (ctas > t->multiprocessors)
         fault(t, "cluster", "no more CTAs than there are multiprocessors");
     out.slots = number_or(t, k, "slots", t->multiprocessors / ctas);
+    if (out.sums && out.part == 1 << 30)
+        fault(t, "sums", "a part beside it");
     out.half = number_or(t, k, "half", 0);
     if (out.half &&
         (out.half * 2 != out.rows || ctas > 1 || out.part < 1 << 30))

@@ -14,10 +14,10 @@ epilogue, batched or not, and shape class:
 
     one_wave   tiles that run at once:       us = a + b * steps + c * megabytes
                                                   + d * steps * occupied
-                                                  + e * straddled
+                                                  + e * straddled + f * sums
     waves      tiles in several rounds:      us = a + rounds * (b + c * steps)
                                                   + d * megabytes + e * traffic
-                                                  + f * straddled
+                                                  + f * straddled + g * sums
 
 for each kernel, fitted to its times, and the fastest kernel of each shape that
 was timed. `exo-translate tuned.json --to=c` makes the library that chooses by
@@ -46,6 +46,7 @@ from gpu_timing import (FORMATS, compile_c, interleaved,  # noqa: E402
 BYTES = {"f32": 4, "bf16": 2, "f16": 2}
 MOST_PRODUCTS = 1 << 40
 NEAR = 1.15
+SUMS_MOST_BYTES = 64 << 20  # as in codegen/c_dispatch_text.c
 SHAPES = [(n, n, n) for n in (256, 512, 1024, 2048, 4096, 8192)] + [
     (16384, 16384, 4096), (4096, 4096, 16384), (8192, 8192, 512),
     (8192, 1024, 8192), (512, 512, 16384), (256, 256, 65536)]
@@ -69,12 +70,19 @@ def tile_of(name):
     that a task takes (0: all), of
     gemm_TYPE[_LAYOUT]_ROWSxCOLUMNS[_cBELOW][_nBESIDE][_sSPLIT][_bBLOCKS][_pPART]
     or .._t, which has tiles of half as many rows, too, or .._pp, whose tasks have
-    two tiles, one below the other: the rows are those of a task."""
+    two tiles, one below the other: the rows are those of a task; or .._wPART,
+    whose sums of parts a second kernel adds up."""
     tile = re.search(r"_(\d+)x(\d+)(?:_c(\d+))?(?:_n(\d+))?(?:_s(\d+))?"
-                     r"(?:_b(\d+))?(?:_p(\d+))?", name)
+                     r"(?:_b(\d+))?(?:_[pw](\d+))?", name)
     rows, *others = (int(x or 1) for x in tile.groups()[:6])
     return (rows * (2 if name.endswith("_pp") else 1), *others,
             int(tile[7] or 0))
+
+
+def sums_of(tile):
+    """How many sums of parts a kernel with such tiles adds up; 0: none."""
+    row = make.table()["tiles"][tile]
+    return row["MOST"] if "MOST" in row else 0
 
 
 class LaunchConfig(ctypes.Structure):
@@ -114,6 +122,7 @@ class Kernel:
         (self.rows, self.columns, self.cluster, self.beside, self.split,
          self.blocks, part) = tile_of(name)
         self.part = part or 1 << 30
+        self.most_sums = sums_of(name.removeprefix(program.name(kind) + "_"))
         self.half = self.rows // 2 if name.endswith("_t") else 0
         self.form = FORMATS[kind.type]
         self.bytes_out = BYTES[kind.output]
@@ -137,9 +146,18 @@ class Kernel:
                 math.ceil(shape[2] / self.part)) * self.products
 
     def fits(self, shape, slots):
-        """With tiles of two sizes: have the larger a whole wave?"""
+        """With tiles of two sizes: have the larger a whole wave? With sums of
+        parts: is there room?"""
+        if self.most_sums:
+            return (math.ceil(shape[2] / self.part) <= self.most_sums and
+                    1e6 * self.sums(shape) <= SUMS_MOST_BYTES)
         return not self.half or (shape[0] >= self.rows and
                                  self.occupied(shape, slots) >= 1)
+
+    def sums(self, shape):
+        """Megabytes of the sums of parts."""
+        parts = math.ceil(shape[2] / self.part) if self.most_sums else 0
+        return 4e-6 * parts * shape[0] * shape[1] * self.products
 
     def whole_rows(self, shape, slots):
         """Of larger tiles, as the library chooses them."""
@@ -236,9 +254,10 @@ def features(kernel, shape, slots):
     straddled = sum(t for t, extent in zip(traffic, inner)
                     if extent * kernel.form.bytes_in % 128)
     if rounds == 1 and not kernel.half:
-        return True, [1, steps, megabytes, steps * occupied, straddled]
+        return True, [1, steps, megabytes, steps * occupied, straddled,
+                      kernel.sums(shape)]
     return False, [1, rounds, rounds * steps, megabytes, sum(traffic),
-                   straddled]
+                   straddled, kernel.sums(shape)]
 
 
 def estimate(kernel, cost, shape, slots):
@@ -260,11 +279,12 @@ def costs(kernel, timed, slots, solve):
         weight = (min(us.values()) / us[kernel.name]) ** 2
         for column, value in zip(rows[one], (x, us[kernel.name], weight)):
             column.append(value)
-    first = solve(*rows[True]) or [0] * 5
+    first = solve(*rows[True]) or [0] * 6
     return {
         "one_wave": first,
         "waves": solve(*rows[False]) if len(rows[False][1]) > 4
-        else [0, first[0], first[1] + first[3], first[2], 0, first[4]]}
+        else [0, first[0], first[1] + first[3], first[2], 0, first[4],
+              first[5]]}
 
 
 def tune_set(torch, kernels, args, slots):
@@ -297,6 +317,7 @@ def entry_of(kernels, timed, slots, solve):
                      "cluster": k.cluster, "beside": k.beside,
                      "step": k.step, "split": k.split, "part": k.part,
                      "slots": k.slots(slots),
+                     **({"sums": k.most_sums} if k.most_sums else {}),
                      **({"half": k.half} if k.half else {}),
                      **fitted[k.name]}
                     for k in kernels],

@@ -45,6 +45,9 @@ TABLE = {
                    [6, 1.4, 0.18, 0.03], split=8, slots=15),
             kernel("bf16_64x128_s4", 64, 128, 1, [6.4, 0.15, 0.2, 0.05],
                    [6, 1.3, 0.28, 0.02], split=4, part=4096),
+            kernel("bf16_128x128_w768", 128, 128, 1,
+                   [8, 0.3, 0.08, 0.02, 0, 0.3],
+                   [8, 0.9, 0.3, 0.02, 0, 0, 0.4], part=768, sums=32),
             kernel("bf16_256x128", 256, 128, 1, [7.2, 0.5, 0.1, 0.05],
                    [5.1, 1.3, 0.65, 0], beside=2),
             kernel("bf16_256x96_t", 256, 96, 1, [6.2, 0.4, 0.1, 0.02],
@@ -53,6 +56,10 @@ TABLE = {
                     "kernel": "gemm_bf16_128x256_c2"}]}],
 }
 
+
+# Shapes with a long K, and with more parts or more sums than there is room for.
+SUMMED = [(72, 720, 15528), (256, 256, 24576), (256, 256, 24584),
+          (1024, 1024, 12288), (1032, 1024, 12288)]
 
 # Entries of a second library: layout, output, epilogue, batched.
 SPECIAL = [("tn", "bf16", "", False), ("tn", "bf16", "alpha", False),
@@ -131,6 +138,15 @@ def depths(x, k):
     return parts(k, part), min(k, part)
 
 
+def sums_of(x, m, n, k):
+    """Megabytes of sums of parts; None where there is no room for them."""
+    count = depths(x, k)[0]
+    if "sums" not in x:
+        return 0
+    room = count <= x["sums"] and 4 * count * m * n <= 64 << 20
+    return 4e-6 * count * m * n if room else None
+
+
 def megabytes_of(m, n, k):
     return 1e-6 * 2 * ((m + n) * k + m * n)
 
@@ -151,7 +167,7 @@ def cost_of_two_sizes(k, m, n, depth):
     traffic = 1e-6 * 2 * depth * across * (
         whole * k["rows"] + below * k["half"] +
         (whole + below) * k["columns"])
-    a, b, c, d, e, f = k["waves"]
+    a, b, c, d, e, f = k["waves"][:6]
     return (a + rounds * (b + c * parts(depth, k["step"])) +
             d * megabytes_of(m, n, depth) + e * traffic +
             f * (traffic if depth % 64 else 0))
@@ -169,13 +185,16 @@ def cost(k, m, n, steps_of):
     traffic = 1e-6 * 2 * whole * steps_of * (k["rows"] * k["cluster"] +
                                              columns_of(k))
     straddled = traffic if steps_of % 64 else 0
+    sums = sums_of(k, m, n, steps_of)
+    if sums is None:
+        return 1e30
     if tiles <= slots:
-        a, b, c, d, e = (k["one_wave"] + [0])[:5]
-        return (a + b * steps + c * megabytes +
-                d * steps * tiles / slots + e * straddled)
-    a, b, c, d, e, f = (k["waves"] + [0, 0])[:6]
+        a, b, c, d, e, f = (k["one_wave"] + [0, 0])[:6]
+        return (a + b * steps + c * megabytes + d * steps * tiles / slots +
+                e * straddled + f * sums)
+    a, b, c, d, e, f, g = (k["waves"] + [0, 0, 0])[:7]
     return (a + parts(tiles, slots) * (b + c * steps) + d * megabytes +
-            e * traffic + f * straddled)
+            e * traffic + f * straddled + g * sums)
 
 
 def expected(m, n, k):
@@ -464,12 +483,14 @@ def check_refusals(run):
          "split: expected an integer"),
         (changed(lambda t, e: e["kernels"][2].update(slots=1.5)),
          "slots: expected an integer"),
+        (changed(lambda t, e: e["kernels"][2].update(sums=8)),
+         "sums: expected a part beside it"),
         (changed(lambda t, e: e["kernels"][2].update(split=256)),
          "no more CTAs than there are multiprocessors"),
         (changed(lambda t, e: e["kernels"][0].update(waves=[1, 2, 3])),
-         "waves: expected four to six numbers"),
+         "waves: expected four to seven numbers"),
         (changed(lambda t, e: e["kernels"][0].update(one_wave=[1, 2, -3, 0])),
-         "one_wave: expected four or five numbers"),
+         "one_wave: expected four to six numbers"),
         (changed(lambda t, e: e["kernels"][0].update(kernel="gemm_none")),
          "expected a kernel of the same entry"),
         (changed(lambda t, e: (e["kernels"][1].update(kernel="gemm_none"))),
@@ -497,9 +518,12 @@ def main():
         if shared:
             library = binding.ExoGemm(shared)
             rng = random.Random(3)
-            check_choices(run, library, [(64, 64, 64), (1, 8, 8)] + [
+            check_choices(run, library, [(64, 64, 64), (1, 8, 8)] + SUMMED + [
                 tuple(8 * rng.randint(1, int(math.exp(rng.uniform(1, 7.5))))
                       for _ in range(3)) for _ in range(300)])
+            run.note([library.choice("bf16", *s)[-5:] == "_w768"
+                      for s in SUMMED] == [True, True, False, True, False],
+                     "sums of parts are not chosen as they should be")
             run.note(library.types == ["bf16"], f"types {library.types}")
             try:
                 library.choice("f16", 8, 8, 8)

@@ -17,8 +17,10 @@ BIN = os.environ["EXO_BIN"]
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.abspath(__file__))))
 GEMM = os.path.join(ROOT, "kernels", "gemm")
-SAMPLE = ("_128x256", "_64x64", "_64x32", "_64x64_s8", "_64x64_p1024")
-# A ragged edge of each extent; K shorter than the ring, and longer.
+SAMPLE = ("_128x256", "_64x64", "_64x32", "_64x64_s8", "_64x64_p1024",
+          "_128x128_w768")
+# A ragged edge of each extent; K shorter than the ring, and longer, and of more
+# than one part.
 SIZES = ("M=136,N=48,K=16", "M=72,N=272,K=1040")
 
 SPECIAL_SAMPLE = (
@@ -28,7 +30,9 @@ SPECIAL_SAMPLE = (
     "gemm_bf16_beta_silu_64x64", "gemm_tf32_beta_bias_relu_128x128",
     "gemm_e4m3_bias_gelu_64x64", "gemm_bf16_bias_gelu_64x64_s4",
     "gemm_f16_bias_128x64_s4", "gemm_bf16_f32_64x64_s4",
-    "gemm_e4m3_bias_64x64_s4", "gemm_bf16_f32_batch_beta_128x128", "gemm_f16_nn_batch_128x128")
+    "gemm_e4m3_bias_64x64_s4", "gemm_bf16_beta_128x128_w768",
+    "gemm_f16_bias_128x128_w768", "gemm_bf16_f32_batch_beta_128x128",
+    "gemm_f16_nn_batch_128x128")
 
 # Clusters of CTAs beside each other, and in both directions: type, layout,
 # output, epilogue, batched; CTAs below and beside each other.
@@ -74,7 +78,8 @@ NEEDED = (
     ("gemm_bf16_bias_64x64_s4", "Arrive(cuda_in_order, 1) >> c_ready[c, 0]"),
     ("gemm_bf16_64x64_pp", "Await(turn[c, 0], cuda_temporal, 0)"),
     ("gemm_bf16_64x64_pp", "Await(turn[c, 1], cuda_temporal, 0)"),
-    ("gemm_bf16_64x64_pp", "Arrive(cuda_in_order, 1) >> turn[c, 1]"))
+    ("gemm_bf16_64x64_pp", "Arrive(cuda_in_order, 1) >> turn[c, 1]"),
+    ("gemm_bf16_beta_128x128_w768", "Fence(cuda_in_order, cuda_in_order)"))
 
 
 def load_make():

@@ -60,7 +60,7 @@ def variants():
         for tile in tiles:
             params = {**t["types"][name], **t["tiles"][tile]}
             params.update(layout_params(params.pop("layout", "tn")))
-            if "PART" in params:
+            if "PART" in params and "schedule" not in params:
                 params.update(part_params(params["PART"]))
             source = params.pop("source")
             if params.get("schedule") == "sm90_tail.sched":
