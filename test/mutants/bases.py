@@ -109,6 +109,7 @@ KERNELS = [
     Base("gemm/gemm_bf16_256x96_t", 4,
          lambda trips, tasks: f"M=256,N={96 * tasks},K={64 * trips},W=0",
          like="tail"),
+    Base("gemm/gemm_bf16_128x128_pp", 6, gemm(256, 128, 64), like="turns"),
     Base("gemm/gemm_bf16_64x64_s4", 13,
          lambda trips, tasks: f"M=64,N={64 * tasks},K={256 * trips}",
          like="reduced"),
@@ -131,5 +132,6 @@ KERNELS = [
 ]
 ALL = [base.like for base in BASES + KERNELS]
 COOP = ["coop_1x1", "coop_2x1", "coop_1x2", "coop_2x2"]
-RINGS = COOP + ["ping_pong", "split_k", "staged", "cluster_staged", "separate",
-                "register_a"]
+ONE_RING = COOP + ["ping_pong", "split_k", "staged", "cluster_staged",
+                   "separate", "register_a"]
+RINGS = ONE_RING + ["turns"]

@@ -3,7 +3,7 @@ the bases that have what the fault is about. `mutants.py LEVEL --places` shows
 that each has a mutant there. A kernel that ships has those of the base that it
 is like. Kinds of mutants without a fault of this table are further ones.
 """
-from bases import COOP, RINGS
+from bases import COOP, ONE_RING, RINGS
 
 GROUPS = COOP + ["ping_pong", "split_k", "staged", "cluster_staged",
                  "separate"]
@@ -48,7 +48,7 @@ PAR = {
     "registers-reused": ("A's registers are written before the wait",
                          ["register_a"]),
     "drain": ("the stores are not waited for at the end", RINGS),
-    "leading-dimension": ("rows that are no multiple of 16 bytes", RINGS),
+    "leading-dimension": ("rows that are no multiple of 16 bytes", ONE_RING),
 }
 
 ASYNC = {
@@ -60,7 +60,7 @@ ASYNC = {
     "bytes": ("a tile more or less is announced", RINGS),
     "slot-constant": ("always the same slot", ROLES),
     "bulk-read": ("a store's source was read, and its result is published",
-                  RINGS + ["publish"]),
+                  ONE_RING + ["publish"]),
     "mask": ("a multicast outside the cluster", CLUSTERS),
     "entry": ("no barrier before others are signalled", ROLES),
     "exit": ("a CTA leaves while others signal it",

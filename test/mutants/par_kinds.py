@@ -3,7 +3,7 @@ of, the name, the bases, the edit, the codes of verify/hazards.def of which one
 is expected, and where a mutant is wrong: at all sizes unless a rule says from
 which trip count on. At the other sizes it means the same as its base, and
 refusing it there is over-strict."""
-from bases import ALL, COOP, RINGS
+from bases import ALL, COOP, ONE_RING, RINGS
 from faults import GROUPS
 from edits import (drop, move, replace, swap_lines, swap_words, unchanged,
                    under)
@@ -95,9 +95,14 @@ KINDS = [
     Kind("release-early", "release of another slot", RINGS,
          replace(WG_RELEASE, r"k \+ (\d|3 - 1)\]", "k + 1]"),
          "B-COUNT B-CYCLE D-RELEASE D-FREED", from_two),
-    Kind("", "release dropped", RINGS,
+    Kind("", "release dropped", ONE_RING,
          drop(r" >> empty.*(/ \d+ \+ |\d \+ \d\]|, \d+\]$)"),
          "B-COUNT D-RELEASE"),
+    Kind("", "release dropped before the next tile", ["turns"],
+         drop(r" >> empty.*/ \d+ \+ \d\]"), "D-ALLOC"),
+    Kind("", "turn dropped", ["turns"], drop(r"Await\(turn"), "D-RAW"),
+    Kind("", "turn not given", ["turns"], drop(r" >> turn"),
+         "D-RAW D-RELEASE"),
     Kind("release-unit", "release by each warp", ["sm80_ring"],
          under(CP_RELEASE, "for u in cuda_threads(0, 2, unit=cuda_warp):"),
          "B-COUNT D-RELEASE D-ALLOC B-CYCLE"),
@@ -132,9 +137,12 @@ KINDS = [
              lambda m: f"PreArrive({int(m.group(1)) + 1}"),
          "ring barrier B-COUNT B-TX D-RAW D-ALLOC"),
     Kind("pre-arrival", "one pre-arrival less", RINGS + ["sm80_ring"],
-         replace(r"PreArrive\([1-9]", r"PreArrive\((\d)",
+         replace(r"^(?! *turn).*PreArrive\([1-9]", r"PreArrive\((\d)",
              lambda m: f"PreArrive({int(m.group(1)) - 1}"),
          "B-COUNT B-CYCLE D-ALLOC"),
+    Kind("pre-arrival", "the first turn not given", ["turns"],
+         replace(r"turn: .*PreArrive\(1", r"PreArrive\(1", "PreArrive(0"),
+         "D-RAW"),
     # ---- proxies ------------------------------------------------------------
     Kind("proxy", "proxy crossing weakened before ordinary reads",
          ["register_a"],
@@ -251,7 +259,7 @@ KINDS = [
     Kind("multicast", "multicast along one side alone", ["coop_2x2"],
          replace(r"Arrive.*>> (full|empty)", r" >> \w+\[c[mn], 0:2, [^\]]*\]",
              ""), "barrier B-COUNT B-TX D-RAW D-ALLOC"),
-    Kind("leading-dimension", "leading dimension not asserted", RINGS,
+    Kind("leading-dimension", "leading dimension not asserted", ONE_RING,
          drop(r"assert [NK] % 8 == 0"), "", never),
 ]
 
