@@ -33,7 +33,7 @@ def shape_of_two(library):
     sys.exit("no shape takes two kernels")
 
 NAMES = ("gemm_bf16_128x256_c2", "gemm_bf16_64x64", "gemm_bf16_64x64_s8",
-         "gemm_bf16_64x128_s4")
+         "gemm_bf16_64x128_s4", "gemm_bf16_128x128_w768")
 ENTRY = {**TABLE["entries"][0], "kernels": [
     k for k in TABLE["entries"][0]["kernels"] if k["kernel"] in NAMES]}
 
