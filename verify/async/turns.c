@@ -221,6 +221,52 @@ static void add_trips(Collect *c, const Op *op)
     }
 }
 
+static void note_used(VarId v, void *user)
+{
+    ((bool *)user)[v] = true;
+}
+
+static bool note_operands(Op *op, void *user)
+{
+    for (unsigned i = 0; i < op->n_operands; i++) {
+        const Operand *o = &op->operands[i];
+        if (o->kind == OPND_index)
+            affine_walk_vars(o->u.index, note_used, user);
+        else if (o->kind == OPND_cond)
+            cond_walk_vars(o->u.cond, note_used, user);
+        for (unsigned d = 0; o->kind == OPND_access && d < o->u.access->rank;
+             d++) {
+            affine_walk_vars(o->u.access->dims[d].lo, note_used, user);
+            if (o->u.access->dims[d].len)
+                affine_walk_vars(o->u.access->dims[d].len, note_used, user);
+        }
+    }
+    return true;
+}
+
+/* In a block of an if, which `at` stands at the beginning of: the variables of
+ * loops around it that something there is computed with. */
+static void add_varied(Collect *c, const Op *at, const Block *block)
+{
+    bool *used = ARENA_ARRAY(c->t->arena, bool, var_count(c->m->exprs) + 1);
+    for (Op *op = block->first; op; op = op->next)
+        op_walk(op, note_operands, used);
+    for (const Op *o = block->parent; o && !op_has(o, OPT_SYMBOL);
+         o = op_parent(o)) {
+        bool loops = o->code == OP_async_tasks ||
+                     (o->code == OP_ctl_for &&
+                      strcmp(op_attr_str(o, "mode", "seq"), "threads") != 0);
+        for (unsigned d = 0; loops && d < o->blocks[0]->n_args; d++) {
+            const BlockArg *v = &o->blocks[0]->args[d];
+            if (!v->value && used[v->var])
+                add(c, (TextTurn){ .kind = TURN_quotient,
+                                   .op = at,
+                                   .e = affine_var(c->m->exprs, v->var),
+                                   .divisor = 1 });
+        }
+    }
+}
+
 static bool collect_kernel(Op *op, void *user)
 {
     Collect *c = user;
@@ -228,6 +274,8 @@ static bool collect_kernel(Op *op, void *user)
         return true;
     if (op == op->parent->first && op->parent->parent->code != OP_async_kernel)
         add(c, (TextTurn){ .kind = TURN_block, .op = op });
+    if (op == op->parent->first && op->parent->parent->code == OP_ctl_if)
+        add_varied(c, op, op->parent);
     add_operands(c, op, op);
     add_trips(c, op);
     return true;
@@ -267,8 +315,11 @@ static bool collect_program(Op *op, void *user)
     const Op *at = op;
     while (at && !at->sid)
         at = at->next;
-    if (at && op_enclosing(op, OP_par_device))
-        add_operands(c, at, op);
+    if (!at || !op_enclosing(op, OP_par_device))
+        return true;
+    add_operands(c, at, op);
+    if (op == op->parent->first && op_parent(op)->code == OP_ctl_if)
+        add_varied(c, at, op->parent);
     return true;
 }
 
@@ -595,6 +646,9 @@ void turn_print(StrBuf *out, const Turns *t, const TextTurn *x)
         strbuf_add(out, " never decides");
     } else if (!any) {
         strbuf_add(out, "this is never executed");
+    } else if (x->kind == TURN_quotient && x->divisor == 1) {
+        affine_print(out, exprs, x->e, NULL, 0);
+        strbuf_addf(out, " is always %lld here", (long long)v);
     } else if (x->kind == TURN_quotient) {
         strbuf_add(out, "(");
         affine_print(out, exprs, x->e, NULL, 0);

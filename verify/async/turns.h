@@ -10,6 +10,7 @@
  *   a comparison    true, and false, where it decides the condition that it is
  *                   a part of
  *   a quotient, and that behind a remainder, in an index: two values
+ *   a loop's variable in a block of an if that computes with it: two values
  *   a product of variables in an index of the lowered text: never, as it can
  *       vanish at any sizes, unless the program has such products too
  *
@@ -27,7 +28,7 @@ typedef enum TurnKind {
     TURN_block,    /* op is the first of one */
     TURN_ge0,      /* e >= 0 */
     TURN_eq0,      /* e == 0 */
-    TURN_quotient, /* e floordiv divisor */
+    TURN_quotient, /* e floordiv divisor; by 1: e itself */
     TURN_product   /* e has other values, for all that is known */
 } TurnKind;
 

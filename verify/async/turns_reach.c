@@ -12,7 +12,8 @@
 
 #include <string.h>
 
-enum { MAX_LINEAR = 2048 };
+enum { MAX_LINEAR = 2048, MAX_MENDED = 64 };
+#define SIZE_RANGE (INT64_C(1) << 40)
 /* Bounds of a run: executions of ops by warps, and elements of arguments. */
 #define MOST_WORK 4e6
 #define MOST_ELEMENTS 5e6
@@ -35,6 +36,11 @@ typedef struct Reach {
 /* ---- intervals ----------------------------------------------------------- */
 
 static Range range_of(const Reach *r, const Affine *e);
+
+static Range point(int64_t v)
+{
+    return (Range){ true, v, v };
+}
 
 static Range range_product(Range a, Range b)
 {
@@ -128,6 +134,46 @@ static unsigned loop_rank(const Op *op)
                                         : 0;
 }
 
+/* A variable of e lies where sign * e + more >= 0 leaves it. */
+static void narrow_by(Reach *r, const Affine *e, int64_t sign, int64_t more)
+{
+    for (uint32_t i = 0; i < e->n_terms; i++) {
+        if (e->terms[i].atom->kind != ATOM_var)
+            continue;
+        Range *v = &r->vars[e->terms[i].atom->var], whole = *v;
+        int64_t a = sign * e->terms[i].coef;
+        *v = (Range){ true, 0, 0 };
+        Range rest = range_product(range_of(r, e), point(sign));
+        *v = whole;
+        if (!whole.known || !rest.known || rest.hi > SIZE_RANGE ||
+            rest.hi < -SIZE_RANGE)
+            continue;
+        int64_t end = int_floordiv(rest.hi + more, a > 0 ? a : -a);
+        if (a > 0 && -end > v->lo && -end <= v->hi)
+            v->lo = -end;
+        else if (a < 0 && end < v->hi && end >= v->lo)
+            v->hi = end;
+    }
+}
+
+/* What the condition says of variables one by one. */
+static void narrow(Reach *r, const Cond *c, bool want)
+{
+    if (c->kind == COND_not) {
+        narrow(r, c->lhs, !want);
+    } else if (c->kind == COND_and || c->kind == COND_or) {
+        if (want != (c->kind == COND_and))
+            return;
+        narrow(r, c->lhs, want);
+        narrow(r, c->rhs, want);
+    } else if (c->kind == COND_ge0) {
+        narrow_by(r, c->expr, want ? 1 : -1, want ? 0 : -1);
+    } else if (c->kind == COND_eq0 && want) {
+        narrow_by(r, c->expr, 1, 0);
+        narrow_by(r, c->expr, -1, 0);
+    }
+}
+
 /* Goes from the outermost op around `block` in to it; false: nobody does. */
 static bool enter(Reach *r, const Block *block)
 {
@@ -136,14 +182,14 @@ static bool enter(Reach *r, const Block *block)
         return true;
     if (!enter(r, op->parent))
         return false;
-    if (op->code == OP_ctl_if)
-        return may_be(r, op->operands[0].u.cond, block == op->blocks[0]);
+    if (op->code == OP_ctl_if) {
+        bool want = block == op->blocks[0];
+        if (!may_be(r, op->operands[0].u.cond, want))
+            return false;
+        narrow(r, op->operands[0].u.cond, want);
+        return true;
+    }
     return enter_loop(r, op, loop_rank(op));
-}
-
-static Range point(int64_t v)
-{
-    return (Range){ true, v, v };
 }
 
 static void set_parameters(Reach *r)
@@ -332,6 +378,22 @@ static bool move_up(Chooser *c, Reach *r, unsigned i, int64_t from)
     return try_sizes(r, &c->set);
 }
 
+/* The first multiple from there on that shows the turn once the others are
+ * moved as the asserts want it. */
+static bool move_up_mended(Chooser *c, Reach *r, unsigned i,
+                           const SizeSet *from)
+{
+    for (int64_t k = 1; k <= MAX_MENDED; k++) {
+        memcpy(c->values, from->values, c->set.n * sizeof *c->values);
+        c->values[i] += k * c->step[i];
+        c->pinned[i] = true;
+        if (c->values[i] < SIZE_MOST && chooser_mend(c) &&
+            try_sizes(r, &c->set))
+            return true;
+    }
+    return false;
+}
+
 /* The sets to start from: those that were run, and the least of all sizes. */
 static unsigned starts(Chooser *c, const SizeSet *sets, unsigned n,
                        SizeSet *out)
@@ -365,7 +427,8 @@ bool turns_reach(const Turns *t, const TextTurn *turn, Arena *arena,
             memset(c->pinned, 0, c->set.n * sizeof *c->pinned);
             /* what its intervals alone show was not shown there */
             int64_t least = v[i] + (try_sizes(&r, &from[k]) ? c->step[i] : 0);
-            if (!move_up(c, &r, i, least))
+            if (!move_up(c, &r, i, least) &&
+                !move_up_mended(c, &r, i, &from[k]))
                 continue;
             c->pinned[i] = true;
             double cost = chooser_mend(c) ? cost_of(t, &c->set) : 1.0;
