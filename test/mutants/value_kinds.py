@@ -97,5 +97,5 @@ KINDS = [
     Kind("", "store twice", twice(r"tensor\.store"), "X-COVER D-WAW"),
     Kind("", "first tile left out",
          replace(r"async\.tasks", r"%tn in \[0,", "%tn in [1,"),
-         VALUE + " B-CYCLE B-COUNT B-TX D-WAR"),
+         VALUE + " B-CYCLE B-COUNT B-TX D-WAR D-RAW"),
 ]
