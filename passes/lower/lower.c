@@ -484,6 +484,7 @@ static void lower_role(Lower *L, const ParRole *role)
     role_task_end(L, tasks, n_rings);
     L->out = whole;
     exit_role(L, tasks);
+    lower_free_loops(whole);
     L->out = outer;
 }
 

@@ -229,6 +229,9 @@ void lower_role_body(Lower *L, Block *b);
 
 /* ---- per file ------------------------------------------------------------ */
 
+/* Puts guards around the loops in b that do nothing without them. guards.c */
+void lower_free_loops(Block *b);
+
 bool smem_layout(Lower *L);
 SmemObject *smem_object(Lower *L, const Value *source);
 /* The layout alone, of a device function that pi has analysed: a Lower for

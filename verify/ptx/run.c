@@ -212,8 +212,9 @@ typedef enum State { VALUE_none, VALUE_known, VALUE_open } State;
 
 typedef struct RegValue {
     uint8_t state;
-    bool unsure;  /* open because an instruction is not known here */
-    int64_t v[2]; /* the thread's and that of its warp's lane 0 */
+    bool unsure;      /* open because an instruction is not known here */
+    bool leader_open; /* known, but not that of lane 0 */
+    int64_t v[2];     /* the thread's and that of its warp's lane 0 */
 } RegValue;
 
 static int64_t narrow(int64_t v, unsigned bits, bool is_signed)
@@ -434,7 +435,7 @@ static RegValue source(const Run *r, const PtxArg *arg, const Step *s)
     if (arg->kind == PTX_reg)
         v = value_of(r, arg->reg);
     else if (arg->kind == PTX_int)
-        v = (RegValue){ VALUE_known, false, { arg->value, arg->value } };
+        v = (RegValue){ .state = VALUE_known, .v = { arg->value, arg->value } };
     for (int i = 0; i < 2; i++)
         v.v[i] = narrow(v.v[i], bits, s->from_signed);
     return v;
@@ -448,11 +449,12 @@ static void join(Run *r, uint32_t reg, RegValue v)
     if (to->state == VALUE_none)
         *to = v;
     else if (to->state == VALUE_known &&
-             (v.state == VALUE_open || v.v[0] != to->v[0] ||
-              v.v[1] != to->v[1]))
+             (v.state == VALUE_open || v.v[0] != to->v[0]))
         to->state = VALUE_open;
+    to->leader_open |= v.leader_open || v.v[1] != to->v[1];
     to->unsure |= v.unsure;
-    r->changed |= old.state != to->state || old.unsure != to->unsure;
+    r->changed |= old.state != to->state || old.unsure != to->unsure ||
+                  old.leader_open != to->leader_open;
 }
 
 static void join_results(Run *r, const PtxInstr *in, RegValue v)
@@ -475,8 +477,9 @@ static bool table_decides(const Step *s, const RegValue *x, RegValue *out)
         for (int i = 0; i < 2; i++) {
             int64_t of[MAX_SOURCES], v;
             for (unsigned j = 0; j < MAX_SOURCES; j++)
-                of[j] = x[j].state == VALUE_known ? x[j].v[i]
-                                                  : -(int64_t)(open >> j & 1);
+                of[j] = x[j].state == VALUE_known && !(i && x[j].leader_open)
+                            ? x[j].v[i]
+                            : -(int64_t)(open >> j & 1);
             if (x[3].state != VALUE_known || !calculate(s, of, &v) ||
                 (open && v != out->v[i]))
                 return false;
@@ -495,8 +498,11 @@ static bool decided(const Step *s, const RegValue *x, RegValue *out)
         (s->calc != CALC_or || s->bits != 1))
         return false;
     for (int i = 0; i < 2; i++)
-        if (x[i].state == VALUE_known && x[i].v[0] == by && x[i].v[1] == by) {
-            *out = (RegValue){ VALUE_known, false, { by, by } };
+        if (x[i].state == VALUE_known && x[i].v[0] == by) {
+            *out =
+                (RegValue){ .state = VALUE_known,
+                            .leader_open = x[i].leader_open || x[i].v[1] != by,
+                            .v = { by, by } };
             return true;
         }
     return false;
@@ -512,7 +518,8 @@ static RegValue result_of(const Run *r, const PtxInstr *in, const Step *s)
         if (in->args[i].operand > 0 && n < MAX_SOURCES)
             x[n++] = source(r, &in->args[i], s);
     if (s->calc == CALC_shfl) { /* from lane 0, else open */
-        if (n < 2 || x[1].state != VALUE_known || x[1].v[0] != 0)
+        if (n < 2 || x[1].state != VALUE_known || x[1].v[0] != 0 ||
+            x[0].leader_open)
             return x[0].state == VALUE_none ? x[0] : out;
         x[0].v[0] = x[0].v[1];
         n = 1;
@@ -525,6 +532,7 @@ static RegValue result_of(const Run *r, const PtxInstr *in, const Step *s)
             return x[i];
         is_open |= x[i].state == VALUE_open;
         out.unsure |= x[i].unsure;
+        out.leader_open |= x[i].leader_open;
     }
     if (is_open)
         return out;
@@ -564,7 +572,7 @@ static void execute(Run *r, uint32_t i)
     if (s->calc == CALC_none)
         return;
     if (s->calc == CALC_elect)
-        v = (RegValue){ VALUE_known, false, { r->lane == 0, 1 } };
+        v = (RegValue){ .state = VALUE_known, .v = { r->lane == 0, 1 } };
     else if (s->calc == CALC_other)
         v = other_result(r, in, s);
     else if (s->calc > CALC_other)

@@ -1,0 +1,126 @@
+/* Guards leave loops.
+ *
+ * A warp that keeps a ring of tiles filled does so by one lane, step after step:
+ *
+ *   for k { if w < 1 { elect { wait, copy, arrive } }, advance }
+ *
+ * Every step would find that lane anew, and the other warps and lanes count
+ * along. Where nothing else in the loop has an effect, and what the loop carries
+ * is not asked for behind it, the guards go around it:
+ *
+ *   if w < 1 { elect { for k { wait, copy, arrive, advance } } }
+ *
+ * Any lane may be the elected one, so that both do the same. What a step of the
+ * loading warp costs bounds small tiles. */
+#include "passes/lower/lower.h"
+
+/* The op of b that alone has an effect, or NULL. */
+static Op *only_effect(const Block *b)
+{
+    Op *found = NULL;
+    for (Op *op = b->first; op; op = op->next) {
+        if (op_has(op, OPT_PURE) || op->code == OP_ctl_yield)
+            continue;
+        if (found)
+            return NULL;
+        found = op;
+    }
+    return found;
+}
+
+/* ---- what stays in a loop ------------------------------------------------ */
+
+typedef struct VarSearch {
+    VarId var;
+    bool found;
+} VarSearch;
+
+static void compare_var(VarId v, void *user)
+{
+    VarSearch *search = user;
+    search->found |= v == search->var;
+}
+
+static bool is_guard(const Op *op, VarId iterator)
+{
+    if (op->code == OP_async_elect)
+        return true;
+    if (op->code != OP_ctl_if || op->n_blocks != 1 || op->n_results > 0)
+        return false;
+    VarSearch search = { .var = iterator };
+    cond_walk_vars(op->operands[0].u.cond, compare_var, &search);
+    return !search.found;
+}
+
+static bool is_result(const Op *op, const Value *v)
+{
+    for (unsigned i = 0; i < op->n_results; i++)
+        if (op->results[i] == v)
+            return true;
+    return false;
+}
+
+typedef struct Uses {
+    const Op *of;
+    bool found;
+} Uses;
+
+static bool find_use(Op *user, void *data)
+{
+    Uses *uses = data;
+    for (unsigned i = 0; i < user->n_operands; i++) {
+        const Operand *o = &user->operands[i];
+        if (o->kind == OPND_value)
+            uses->found |= is_result(uses->of, o->u.value);
+        for (unsigned d = 0; o->kind == OPND_access && d < o->u.access->rank;
+             d++)
+            uses->found |= is_result(uses->of, o->u.access->dims[d].ring);
+    }
+    return !uses->found;
+}
+
+static bool results_are_used(const Op *op)
+{
+    Uses uses = { .of = op };
+    for (Op *after = op->next; after && !uses.found; after = after->next)
+        op_walk(after, find_use, &uses);
+    return uses.found;
+}
+
+/* ---- the move ------------------------------------------------------------ */
+
+static void put_around(Op *guard, Op *loop)
+{
+    Block *inside = guard->blocks[0];
+    while (inside->first) {
+        Op *op = inside->first;
+        op_detach(op);
+        op_insert_before(guard, op);
+    }
+    op_detach(guard);
+    op_insert_before(loop, guard);
+    op_detach(loop);
+    block_append(inside, loop);
+    guard->origin = loop->origin;
+}
+
+static void free_loop(Op *loop)
+{
+    const Block *body = loop->blocks[0];
+    Op *guard;
+    if (results_are_used(loop))
+        return;
+    while ((guard = only_effect(body)) && is_guard(guard, body->args[0].var))
+        put_around(guard, loop);
+}
+
+void lower_free_loops(Block *b)
+{
+    for (Op *op = b->first, *next; op; op = next) {
+        next = op->next;
+        for (unsigned i = 0; i < op->n_blocks; i++)
+            lower_free_loops(op->blocks[i]);
+        if (op->code == OP_ctl_for)
+            free_loop(op);
+    }
+}
