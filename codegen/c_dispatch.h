@@ -51,9 +51,9 @@ typedef enum DispatchParam {
 /* Units: rows and columns of C that a CTA computes, CTAs of a cluster below and
  * beside each other, columns of K of a step, CTAs that share the steps of a
  * tile, columns of K of a task, which adds to C where there are more, or whose
- * sums a second kernel adds up, so many at most (0: it adds to C), clusters that
- * run at once, and rows of the smaller tiles, half of the others', that take
- * what whole waves leave (0: there are none). Microseconds, with megabytes
+ * sums a second kernel adds up, so many at most (0: it adds to C), clusters
+ * that run at once, and rows of the smaller tiles, half of the others', that
+ * take what whole waves leave (0: there are none). Microseconds, with megabytes
  * (of A, B and C together), the share of the slots that are occupied, the
  * traffic (megabytes that the clusters read, what their CTAs share once), and
  * the part of it from operands whose rows are no multiple of 128 bytes, which

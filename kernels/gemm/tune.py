@@ -206,20 +206,26 @@ def time_shape(torch, kernels, shape, rounds, slots):
 
 
 def fit(torch, rows, times, weights):
-    """Coefficients without negative ones; relative errors are weighed."""
-    columns = list(range(len(rows[0]))) if rows else []
+    """Coefficients without negative ones; relative errors are weighed. Columns
+    are scaled, and those of zeros left out: the solver takes what is small for
+    what is none."""
+    columns = [i for i in range(len(rows[0]) if rows else 0)
+               if any(r[i] for r in rows)]
+    size = {i: max(abs(r[i] / t) for r, t in zip(rows, times))
+            for i in columns}
     y = torch.tensor([[w] for w in weights], dtype=torch.float64)
     while columns:
-        x = torch.tensor([[r[i] / t * w for i in columns]
+        x = torch.tensor([[r[i] / size[i] / t * w for i in columns]
                           for r, t, w in zip(rows, times, weights)],
                          dtype=torch.float64)
-        got = torch.linalg.lstsq(x, y).solution.flatten().tolist()
+        got = torch.linalg.lstsq(x, y, driver="gelsd").solution
+        got = got.flatten().tolist()
         if min(got) >= 0:
             break
         columns.pop(got.index(min(got)))
     result = [0.0] * (len(rows[0]) if rows else 0)
     for i, value in zip(columns, got if columns else []):
-        result[i] = round(value, 6)
+        result[i] = round(value / size[i], 6)
     return result
 
 

@@ -1,12 +1,12 @@
 /* Guards leave loops.
  *
- * A warp that keeps a ring of tiles filled does so by one lane, step after step:
+ * A warp that keeps a ring of tiles filled does so by one lane, step by step:
  *
  *   for k { if w < 1 { elect { wait, copy, arrive } }, advance }
  *
  * Every step would find that lane anew, and the other warps and lanes count
- * along. Where nothing else in the loop has an effect, and what the loop carries
- * is not asked for behind it, the guards go around it:
+ * along. Where nothing else in the loop has an effect, and what it carries is
+ * not asked for behind it, the guards go around it:
  *
  *   if w < 1 { elect { for k { wait, copy, arrive, advance } } }
  *
