@@ -61,7 +61,8 @@ static bool start_of(const Access *a, Start *out)
         if (stride < 0)
             return false;
         if (a->dims[d].kind == DIM_ring) {
-            out->step = int_gcd(out->step, stride);
+            if (a->base->ring_depth > 1)
+                out->step = int_gcd(out->step, stride);
             continue;
         }
         const Affine *lo = a->dims[d].lo;
