@@ -37,9 +37,8 @@ typedef struct Span {
 typedef struct Awaited {
     Lower *L;
     const Value *barrier;
-    VEC(Span) spans;
-    const ThreadSet *threads; /* of the Awaits, who are the same */
-    bool otherwise;           /* there is an Await of another form */
+    int64_t warp_lo, warp_hi;
+    VEC(Span) spans; /* that these warps await */
 } Awaited;
 
 /* The elements `at`, or those of the loop whose iterator it is, if each task
@@ -77,19 +76,13 @@ static bool note_await(Op *op, void *user)
 {
     Awaited *a = user;
     const ParSync *s = par_sync(a->L->pi, op);
-    if (op->code != OP_par_await || !s || s->barrier != a->barrier)
-        return true;
     const ThreadSet *t = par_threads(a->L->pi, op);
     Span span;
-    if (!everywhere(a->L, t) ||
-        (a->threads && (a->threads->cover_lo != t->cover_lo ||
-                        a->threads->cover_hi != t->cover_hi)) ||
-        !span_of(a->L, op, s->home[a->barrier->ring_dim], &span)) {
-        a->otherwise = true;
-        return false;
-    }
-    a->threads = t;
-    VEC_PUSH(a->L->scratch, &a->spans, span);
+    if (op->code == OP_par_await && s && s->barrier == a->barrier &&
+        everywhere(a->L, t) && t->cover_lo == a->warp_lo &&
+        t->cover_hi == a->warp_hi &&
+        span_of(a->L, op, s->home[a->barrier->ring_dim], &span))
+        VEC_PUSH(a->L->scratch, &a->spans, span);
     return true;
 }
 
@@ -118,21 +111,44 @@ static bool one_ring(const Lower *L, const Value *b)
     return p && b->ring_dim >= (int)p->n_dist;
 }
 
+typedef struct Choice {
+    Lower *L;
+    ExitWait *wait;
+} Choice;
+
+/* Do the warps that execute op await all of its barrier but the last elements?
+ * Then one of them may await these. */
+static bool try_await(Op *op, void *user)
+{
+    const Choice *c = user;
+    Lower *L = c->L;
+    ExitWait *w = c->wait;
+    const ParSync *s = par_sync(L->pi, op);
+    const ThreadSet *t = par_threads(L->pi, op);
+    if (w->warp >= 0 || op->code != OP_par_await || !s || !t ||
+        s->barrier != w->barrier)
+        return true;
+    Awaited a = { .L = L,
+                  .barrier = s->barrier,
+                  .warp_lo = t->cover_lo,
+                  .warp_hi = t->cover_hi };
+    op_walk(L->dev->op, note_await, &a);
+    const Affine *extent = s->barrier->shape[s->barrier->ring_dim];
+    if (spans_reach(&a, affine_add_const(L->m->exprs, extent, -w->elements)))
+        w->warp = t->cover_lo;
+    return true;
+}
+
 /* Whether waits for its last elements are enough, and whose. */
 static bool choose_wait(Lower *L, ExitWait *w)
 {
-    const Value *b = w->barrier;
-    if (!one_ring(L, b))
+    w->warp = -1;
+    if (!one_ring(L, w->barrier))
         return false;
-    w->elements = ring_pre_arrive(L, b);
-    Awaited a = { .L = L, .barrier = b };
-    op_walk(L->dev->op, note_await, &a);
-    if (a.otherwise || !a.threads || w->elements > b->ring_depth)
-        return false;
-    w->warp = a.threads->cover_lo;
-    const Affine *end =
-        affine_add_const(L->m->exprs, b->shape[b->ring_dim], -w->elements);
-    return spans_reach(&a, end);
+    w->elements = ring_pre_arrive(L, w->barrier);
+    if (w->elements <= w->barrier->ring_depth)
+        op_walk(L->dev->op, try_await, &(Choice){ L, w });
+    return w->warp >= 0;
 }
 
 void exit_prepare(Lower *L)

@@ -120,6 +120,42 @@ static bool is_own(const Sass *s, uint32_t i)
            (i > 2 && is_one_of(in[-3].op, "UCGABAR_WAIT"));
 }
 
+enum { NEAR = 12 };
+
+/* Is it a wait that is tried in a loop alone, not once before it? Loops behind
+ * a first try are out of the way, and go back by a branch; one alone is left
+ * at its end, or by an exit. */
+static bool is_only_try(const Sass *s, uint32_t i)
+{
+    const SassInstr *in = &s->code.instrs[i];
+    uint32_t k = 1, n = s->code.n_instrs - i;
+    while (k < n && k < NEAR && !is_one_of(in[k].op, "BRA"))
+        k++;
+    if (!is_one_of(in->op, "SYNCS.PHASECHK") || k + 1 >= n || k == NEAR)
+        return false;
+    bool alone = in[k].guard ? !is_one_of(in[k + 1].op, "BRA")
+                             : is_one_of(in[k - 1].op, "EXIT");
+    return alone && in[k].target <= i && i - in[k].target < NEAR;
+}
+
+/* What a warp that has come apart does in the place of what the others do, up
+ * to where it goes back, is not counted beside that. */
+static void leave_out_apart(Sass *s)
+{
+    uint32_t n = s->code.n_instrs;
+    for (uint32_t i = 0; i < n; i++) {
+        const SassInstr *in = &s->code.instrs[i];
+        uint32_t end = in->target;
+        if (strncmp(in->op, "BRA.DIV", 7) || end <= i || end >= n)
+            continue;
+        while (end < n && (!is_one_of(s->code.instrs[end].op, "BRA") ||
+                           s->code.instrs[end].guard))
+            end++;
+        if (end < n && s->code.instrs[end].target < in->target)
+            memset(s->times + in->target, 0, end - in->target);
+    }
+}
+
 static void classify(Sass *s)
 {
     uint32_t n = s->code.n_instrs;
@@ -131,7 +167,10 @@ static void classify(Sass *s)
         s->times[i] = 1;
         if (is_one_of(op, "STSM"))
             s->times[i] = strstr(op, ".4") ? 4 : strstr(op, ".2") ? 2 : 1;
+        else if (is_only_try(s, i))
+            s->times[i] = 2;
     }
+    leave_out_apart(s);
 }
 
 /* What can be executed; can NULL: all. */
