@@ -101,6 +101,12 @@ static bool value_in_lane(void *user, const Affine *e, unsigned lane,
     return machine_eval(user, e, lane, out);
 }
 
+static uint64_t warp_of(const MachineEvent *e)
+{
+    const MachineAgent *a = &e->agent;
+    return (uint64_t)a->cluster << 16 | a->cta << 8 | a->warp;
+}
+
 /* That the clocks of a run may take. */
 #define MOST_BYTES ((size_t)2 << 30)
 
@@ -110,7 +116,8 @@ static void observe(MachineObserver *self, const MachineEvent *e)
     if (arena_bytes(r->order.arena) > MOST_BYTES)
         *r->too_much = true;
     if (e->kind == MEV_come) {
-        turns_see(r->turns, e->op, e->agent.lanes, value_in_lane, (void *)e);
+        turns_see(r->turns, e->op, warp_of(e), e->agent.lanes, value_in_lane,
+                  (void *)e);
         return;
     }
     if (r->refine && refine_wants() >> e->kind & 1)
@@ -524,9 +531,26 @@ static const char *run_sizes(AsyncCheck *c, const SizeSet *sizes, unsigned n)
     return text;
 }
 
-/* Runs at more sizes, each the least that shows what no run has shown yet, by
- * one cluster, whose tasks follow each other, and by two, whose tasks meet.
- * Answers the scope with these. */
+/* Runs where the turn may be seen, by one cluster, whose tasks follow each
+ * other, and by two, whose tasks meet. */
+static void run_turn(AsyncCheck *c, TextTurn *turn, const SizeSet *sizes,
+                     unsigned n, Arena *arena, StrBuf *scope)
+{
+    SizeSet at;
+    bool dear;
+    if (turns_reach(c->turns, turn, arena, sizes, n, &at, &dear)) {
+        c->sizes = set_text(c, &at);
+        strbuf_addf(scope, "; %s", c->sizes);
+        for (unsigned i = 0; i < 2 && !is_refuted(c) && !c->ended; i++)
+            run_at(c, &at, clusters_of(i));
+    } else if (!dear && turn_both_ways(c->turns, turn)) {
+        turn_take_as_seen(c->turns, turn);
+    }
+}
+
+/* Runs at more sizes, each the least that shows what no run has shown yet. One
+ * that was seen for the first time then, one way, is asked about again. Answers
+ * the scope with these sizes. */
 static const char *run_turns(AsyncCheck *c, Prover *prover,
                              const SizeSet *sizes, unsigned n,
                              const char *scope)
@@ -537,15 +561,11 @@ static const char *run_turns(AsyncCheck *c, Prover *prover,
     strbuf_add(&text, scope);
     for (unsigned tries = 0; !is_refuted(c) && !c->ended &&
                              (next = turns_next(c->turns, prover));) {
-        SizeSet at;
-        if (tries++ < MOST_TRIES &&
-            turns_reach(c->turns, next, arena, sizes, n, &at)) {
-            c->sizes = set_text(c, &at);
-            strbuf_addf(&text, "; %s", c->sizes);
-            for (unsigned i = 0; i < 2 && !is_refuted(c) && !c->ended; i++)
-                run_at(c, &at, clusters_of(i));
-        }
-        next->hopeless = !turn_seen(c->turns, next);
+        bool one_way = turn_any(c->turns, next);
+        if (tries++ < MOST_TRIES)
+            run_turn(c, next, sizes, n, arena, &text);
+        next->hopeless = !turn_seen(c->turns, next) &&
+                         (one_way || !turn_any(c->turns, next));
     }
     const TextTurn *unseen = turns_hopeless(c->turns);
     StrBuf why = { 0 };

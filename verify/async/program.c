@@ -327,7 +327,7 @@ static bool watch(void *user, Interp *in, Scope *at, const Op *op)
     Program *p = user;
     p->n_watched++;
     if (p->turns)
-        turns_see(p->turns, op, 1, value_in_scope, at);
+        turns_see(p->turns, op, 0, 1, value_in_scope, at);
     if (op->code == OP_par_device)
         p->launch++;
     else if (p->stmts[op->sid].op && !p->open)

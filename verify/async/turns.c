@@ -130,6 +130,57 @@ static bool is_constant(Collect *c, const TextTurn *x)
     return int_floordiv(lo, x->divisor) == int_floordiv(hi, x->divisor);
 }
 
+typedef struct LoopUse {
+    TextTurn *x;
+    const Op *loop;
+} LoopUse;
+
+/* Is the variable one of the loop's? */
+static void uses_loop(VarId v, void *user)
+{
+    LoopUse *u = user;
+    const Block *b = u->loop->blocks[0];
+    for (unsigned i = 0; i < b->n_args; i++)
+        if (!b->args[i].value && b->args[i].var == v) {
+            u->x->loop = u->loop;
+            u->x->dim = i;
+        }
+}
+
+static void add_variables(Collect *c, TextTurn *x, const Op *loop)
+{
+    const Block *b = loop->blocks[0];
+    if (loop->code != OP_ctl_for && loop->code != OP_async_tasks)
+        return;
+    const Affine **all =
+        ARENA_ARRAY(c->t->arena, const Affine *, x->n_round + b->n_args + 1);
+    if (x->n_round)
+        memcpy(all, x->round, x->n_round * sizeof *all);
+    for (unsigned i = 0; i < b->n_args; i++)
+        if (!b->args[i].value)
+            all[x->n_round++] = affine_var(c->m->exprs, b->args[i].var);
+    x->round = all;
+}
+
+/* The loop around a comparison of a kernel that it is to be come to again in:
+ * the innermost whose variable it has, else the innermost. */
+static void find_loop(Collect *c, TextTurn *x)
+{
+    const Op *innermost = NULL;
+    for (const Op *o = op_parent(x->op);
+         o && o->code != OP_async_kernel && !x->loop; o = op_parent(o)) {
+        if (o->code != OP_ctl_for && o->code != OP_async_tasks)
+            continue;
+        innermost = innermost ? innermost : o;
+        LoopUse u = { x, o };
+        affine_walk_vars(x->e, uses_loop, &u);
+    }
+    x->loop = x->loop ? x->loop : innermost;
+    for (const Op *o = x->loop; o && o->code != OP_async_kernel;
+         o = op_parent(o))
+        add_variables(c, x, o);
+}
+
 static void add(Collect *c, TextTurn x)
 {
     Turns *t = c->t;
@@ -142,6 +193,8 @@ static void add(Collect *c, TextTurn x)
         VarUse u = { c, x.op, false };
         affine_walk_vars(x.e, uses_lane, &u);
         x.by_lane = u.by_lane;
+        if (x.part)
+            find_loop(c, &x);
     }
     x.m = c->m;
     x.at = (unsigned)t->all.len;
@@ -153,23 +206,6 @@ static void add(Collect *c, TextTurn x)
     turns[p->n++] = own;
     p->turns = turns;
     p->left = p->n;
-}
-
-static void add_comparisons(Collect *c, const Op *at, const Cond *whole,
-                            const Cond *cond)
-{
-    if (!cond || cond->kind == COND_true || cond->kind == COND_false)
-        return;
-    if (cond->kind == COND_ge0 || cond->kind == COND_eq0) {
-        add(c, (TextTurn){ .kind = cond->kind == COND_ge0 ? TURN_ge0 : TURN_eq0,
-                           .op = at,
-                           .e = cond->expr,
-                           .whole = whole,
-                           .part = cond });
-        return;
-    }
-    add_comparisons(c, at, whole, cond->lhs);
-    add_comparisons(c, at, whole, cond->rhs);
 }
 
 static void add_quotients(Collect *c, const Op *at, const Affine *e)
@@ -186,6 +222,24 @@ static void add_quotients(Collect *c, const Op *at, const Affine *e)
         add_quotients(c, at, a->lhs);
         add_quotients(c, at, a->rhs);
     }
+}
+
+static void add_comparisons(Collect *c, const Op *at, const Cond *whole,
+                            const Cond *cond)
+{
+    if (!cond || cond->kind == COND_true || cond->kind == COND_false)
+        return;
+    if (cond->kind == COND_ge0 || cond->kind == COND_eq0) {
+        add(c, (TextTurn){ .kind = cond->kind == COND_ge0 ? TURN_ge0 : TURN_eq0,
+                           .op = at,
+                           .e = cond->expr,
+                           .whole = whole,
+                           .part = cond });
+        add_quotients(c, at, cond->expr);
+        return;
+    }
+    add_comparisons(c, at, whole, cond->lhs);
+    add_comparisons(c, at, whole, cond->rhs);
 }
 
 static void add_operands(Collect *c, const Op *at, const Op *op)
@@ -329,6 +383,7 @@ Turns *turns_new(Arena *arena, Module *m, const Op *host, Module *of,
     Turns *t = ARENA_NEW(arena, Turns);
     *t = (Turns){ .arena = arena, .m = m, .host = host };
     t->by_op = ARENA_NEW(arena, KeyTable);
+    t->last = ARENA_NEW(arena, KeyTable);
     Collect c = { .t = t, .m = m };
     op_walk((Op *)host, collect_around, &c);
     op_walk((Op *)host, collect_launch, &c);
@@ -378,10 +433,37 @@ bool turn_side(const Turns *t, const TextTurn *x, int64_t *value)
     return seen_together(t, x, value, &hi);
 }
 
+bool turn_any(const Turns *t, const TextTurn *x)
+{
+    int64_t value;
+    return turn_side(t, x, &value);
+}
+
+bool turn_both_ways(const Turns *t, const TextTurn *x)
+{
+    int64_t lo = 0, hi = 0;
+    return seen_together(t, x, &lo, &hi) && lo != hi;
+}
+
+bool turn_side_done(const Turns *t, const TextTurn *x, bool value)
+{
+    int64_t lo = 0, hi = 0;
+    return seen_together(t, x, &lo, &hi) && lo <= value && hi >= value &&
+           (!x->loop || t->seen[0][x->at].after[value] ||
+            t->seen[1][x->at].after[value]);
+}
+
 bool turn_seen(const Turns *t, const TextTurn *x)
 {
-    int64_t lo, hi;
-    return seen_together(t, x, &lo, &hi) && (x->kind == TURN_block || lo != hi);
+    if (x->kind == TURN_block)
+        return turn_any(t, x);
+    return turn_both_ways(t, x) && (!x->loop || (turn_side_done(t, x, false) &&
+                                                 turn_side_done(t, x, true)));
+}
+
+void turn_take_as_seen(Turns *t, const TextTurn *x)
+{
+    t->seen[t->side][x->at].after[0] = t->seen[t->side][x->at].after[1] = true;
 }
 
 static void note(Seen *s, int64_t v)
@@ -443,20 +525,52 @@ static bool decides(const TextTurn *x, const LaneValue *at)
     return true;
 }
 
+/* Which round it is, in 30 bits. */
+static uint32_t round_of(const TextTurn *x, const LaneValue *at)
+{
+    uint64_t h = HASH_SEED;
+    int64_t v;
+    for (unsigned i = 0; i < x->n_round; i++)
+        if (at->value(at->user, x->round[i], at->lane, &v))
+            h = hash_u64(h, (uint64_t)v);
+    return (uint32_t)(h >> 34);
+}
+
+/* What the comparison was when the warp came to it in the round before, and is
+ * now, as bits by value below the round's. */
+static void note_rounds(Turns *t, const TextTurn *x, uint64_t warp,
+                        uint32_t round, uint32_t now)
+{
+    bool fresh;
+    uint64_t key = (uint64_t)x->at << 32 | (warp + 1);
+    uint32_t *last = key_table_at(t->arena, t->last, key, &fresh);
+    for (unsigned v = 0; v < 2 && *last >> 2 != round; v++)
+        t->seen[t->side][x->at].after[v] |= *last >> v & 1;
+    *last = round << 2 | now | (*last >> 2 == round ? *last & 3 : 0);
+}
+
 /* Answers whether this process has seen it. */
-static bool see(Turns *t, const TextTurn *x, uint32_t lanes, TurnValue *value,
-                void *user)
+static bool see(Turns *t, const TextTurn *x, uint64_t warp, uint32_t lanes,
+                TurnValue *value, void *user)
 {
     Seen *s = &t->seen[t->side][x->at];
+    uint32_t now = 0;
+    LaneValue first = { value, user,
+                        (unsigned)__builtin_ctz(lanes | 1u << 31) };
     for (; lanes; lanes &= lanes - 1) {
         int64_t v;
         LaneValue at = { value, user, (unsigned)__builtin_ctz(lanes) };
-        if (decides(x, &at) && value_of(x, &at, &v))
+        if (decides(x, &at) && value_of(x, &at, &v)) {
             note(s, v);
-        if (!x->by_lane || s->lo != s->hi)
+            now |= x->loop ? 1u << (v != 0) : 0;
+        }
+        if (!x->by_lane || (x->loop ? now == 3 : s->lo != s->hi))
             break;
     }
-    return s->any && (x->kind == TURN_block || s->lo != s->hi);
+    if (x->loop)
+        note_rounds(t, x, warp, round_of(x, &first), now);
+    return s->any && (x->kind == TURN_block || s->lo != s->hi) &&
+           (!x->loop || (s->after[0] && s->after[1]));
 }
 
 bool turns_at(Turns *t, const Op *op)
@@ -464,13 +578,13 @@ bool turns_at(Turns *t, const Op *op)
     return place_of(t, op)->left > 0;
 }
 
-void turns_see(Turns *t, const Op *op, uint32_t lanes, TurnValue *value,
-               void *user)
+void turns_see(Turns *t, const Op *op, uint64_t warp, uint32_t lanes,
+               TurnValue *value, void *user)
 {
     TurnPlace *p = place_of(t, op);
     for (unsigned i = 0; i < p->left;) {
         TextTurn *x = p->turns[i];
-        if (see(t, x, lanes, value, user)) {
+        if (see(t, x, warp, lanes, value, user)) {
             p->turns[i] = p->turns[--p->left];
             p->turns[p->left] = x;
         } else {
@@ -617,6 +731,7 @@ TextTurn *turns_next(Turns *t, Prover *prover)
             return x;
         note(&t->seen[0][x->at], INT64_MIN);
         note(&t->seen[0][x->at], INT64_MAX);
+        turn_take_as_seen(t, x);
     }
     return NULL;
 }
@@ -649,6 +764,10 @@ void turn_print(StrBuf *out, const Turns *t, const TextTurn *x)
     } else if (x->kind == TURN_quotient && x->divisor == 1) {
         affine_print(out, exprs, x->e, NULL, 0);
         strbuf_addf(out, " is always %lld here", (long long)v);
+    } else if (x->loop && turn_both_ways(t, x)) {
+        bool side = turn_side_done(t, x, false);
+        strbuf_add(out, "nothing comes again after ");
+        cond_print(out, exprs, seen_side(x, exprs, side), NULL, 0);
     } else if (x->kind == TURN_quotient) {
         strbuf_add(out, "(");
         affine_print(out, exprs, x->e, NULL, 0);

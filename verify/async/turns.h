@@ -8,8 +8,11 @@
  *   a block         entered
  *   a loop          entered, and passed by (as a comparison of its bounds)
  *   a comparison    true, and false, where it decides the condition that it is
- *                   a part of
- *   a quotient, and that behind a remainder, in an index: two values
+ *                   a part of; in a loop of a kernel the same warp must come
+ *                   to it again in another round after each, for what was left
+ *                   out may be missed by the next round alone
+ *   a quotient, and that behind a remainder, in an index or a comparison: two
+ *                   values
  *   a loop's variable in a block of an if that computes with it: two values
  *   a product of variables in an index of the lowered text: never, as it can
  *       vanish at any sizes, unless the program has such products too
@@ -40,8 +43,13 @@ typedef struct TextTurn {
     int64_t divisor;
     const Cond *whole, *part; /* the condition, and the comparison in it */
     bool by_lane;             /* differs between lanes of a warp */
-    bool hopeless; /* not seen where it was looked for, or cannot be */
-    unsigned at;   /* in the list */
+    const Op *loop; /* of a comparison that must be come to again: the loop that
+                       makes it another one, or the innermost; else NULL */
+    unsigned dim;   /* .. of its variables */
+    unsigned n_round;
+    const Affine **round; /* variables of it and of the loops around it */
+    bool hopeless;        /* not seen where it was looked for, or cannot be */
+    unsigned at;          /* in the list */
 } TextTurn;
 
 typedef struct Turns Turns;
@@ -60,9 +68,10 @@ typedef bool TurnValue(void *user, const Affine *e, unsigned lane,
                        int64_t *out);
 /* Is there one to be seen at op? */
 bool turns_at(Turns *t, const Op *op);
-/* Lanes come to op, or have been there. */
-void turns_see(Turns *t, const Op *op, uint32_t lanes, TurnValue *value,
-               void *user);
+/* Lanes of a warp come to op, or have been there; outside of kernels the warp
+ * does not matter. */
+void turns_see(Turns *t, const Op *op, uint64_t warp, uint32_t lanes,
+               TurnValue *value, void *user);
 /* Sees those of proc, the host or the program, that stand around its kernels,
  * at the sizes of a run. */
 void turns_around(Turns *t, const Op *proc, const SizeSet *sizes);
@@ -79,8 +88,14 @@ void turn_print(StrBuf *out, const Turns *t, const TextTurn *turn);
 
 /* Sizes at which the turn may be seen, the cheapest found, within what a run
  * may cost: one parameter of the n sets, or of the least sizes, moved up until
- * intervals say that it may. False: none were found. In the arena. */
+ * intervals say that it may. False: none were found; *dear: but some that cost
+ * more. In the arena. */
 bool turns_reach(const Turns *t, const TextTurn *turn, Arena *arena,
-                 const SizeSet *sets, unsigned n, SizeSet *out);
+                 const SizeSet *sets, unsigned n, SizeSet *out, bool *dear);
+/* Was it seen at all? Both ways, if not come to again after each? */
+bool turn_any(const Turns *t, const TextTurn *turn);
+bool turn_both_ways(const Turns *t, const TextTurn *turn);
+/* It cannot be come to again after one side: that is as good as seen. */
+void turn_take_as_seen(Turns *t, const TextTurn *turn);
 
 #endif

@@ -75,7 +75,7 @@ static void walk_block(Walk *w, const Block *b)
 {
     for (const Op *op = b->first; op; op = op->next) {
         if (turns_at(w->t, op))
-            turns_see(w->t, op, 1, value_here, w);
+            turns_see(w->t, op, 0, 1, value_here, w);
         if (op->code == OP_ctl_for)
             walk_loop(w, op);
         else if (op->code == OP_ctl_if)

@@ -4,9 +4,10 @@
 
 #include "verify/async/turns.h"
 
-/* What was seen of one turn: the least and greatest value. */
+/* What was seen of one turn: the least and greatest value, and of a comparison
+ * whether a warp came to it again after it was false, and true. */
 typedef struct Seen {
-    bool any;
+    bool any, after[2];
     int64_t lo, hi;
 } Seen;
 
@@ -23,6 +24,7 @@ struct Turns {
     VEC(TextTurn *) all;
     VEC(TurnPlace) places;
     struct KeyTable *by_op;
+    struct KeyTable *last; /* by turn and warp: bits of what it was last */
     unsigned n_asked;
     unsigned side;   /* which process this is */
     Seen *seen[2];   /* by turn: what each process saw; shared */
@@ -39,6 +41,8 @@ const Op *turns_launch(const Turns *t, const Op *op);
 bool turn_is_lowered(const Turns *t, const TextTurn *turn);
 /* Of one that was seen one way: the value there. False: not at all. */
 bool turn_side(const Turns *t, const TextTurn *turn, int64_t *value);
+/* Is nothing more to be seen of the comparison where it is so? */
+bool turn_side_done(const Turns *t, const TextTurn *turn, bool value);
 /* Adds each index of host and its kernels that multiplies more variables than
  * any of proc does (NULL: two are too many), as hopeless. */
 void turns_products(Turns *t, Module *of, const Op *proc);

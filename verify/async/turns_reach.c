@@ -4,8 +4,9 @@
  * interval: a parameter is a point, a coordinate is within its launch, a loop's
  * variable between its bounds. So does every expression, and a turn can be seen
  * only where its interval has the other side and every condition and loop
- * around it lets somebody in. One parameter after the other is moved up until
- * that is so. The run says whether it was. */
+ * around it lets somebody in. What must be come to again is not to be in the
+ * last round of its loop. One parameter after the other is moved up until that
+ * is so. The run says whether it was. */
 #include "verify/async/turns_impl.h"
 
 #include "verify/sizes_impl.h"
@@ -29,8 +30,9 @@ typedef struct Reach {
     const TextTurn *turn;
     const Op *launch; /* of the kernel, or NULL */
     const SizeSet *set;
-    Range *vars;   /* by VarId of the turn's module */
-    uint64_t left; /* work that may still be done */
+    Range *vars;    /* by VarId of the turn's module */
+    uint64_t left;  /* work that may still be done */
+    int64_t rounds; /* of turn's loop, that are to come behind it */
 } Reach;
 
 /* ---- intervals ----------------------------------------------------------- */
@@ -120,6 +122,8 @@ static bool enter_loop(Reach *r, const Op *op, unsigned n)
         Range lo = range_of(r, op->operands[2 * d].u.index);
         Range hi = range_of(r, op->operands[2 * d + 1].u.index);
         bool known = lo.known && hi.known;
+        if (known && op == r->turn->loop && d == r->turn->dim)
+            hi.hi -= r->rounds;
         r->vars[op->blocks[0]->args[d].var] =
             (Range){ known, lo.lo, hi.hi - known };
         some = some && (!known || lo.lo < hi.hi);
@@ -246,9 +250,11 @@ static bool shows(const Reach *r)
     if (!e.known)
         return false;
     if (x->kind == TURN_ge0)
-        return v ? e.lo < 0 : e.hi >= 0;
+        return (e.lo < 0 && !turn_side_done(r->t, x, false)) ||
+               (e.hi >= 0 && !turn_side_done(r->t, x, true));
     if (x->kind == TURN_eq0)
-        return v ? e.lo != 0 || e.hi != 0 : e.lo <= 0 && e.hi >= 0;
+        return ((e.lo != 0 || e.hi != 0) && !turn_side_done(r->t, x, false)) ||
+               (e.lo <= 0 && e.hi >= 0 && !turn_side_done(r->t, x, true));
     return int_floordiv(e.lo, x->divisor) != v ||
            int_floordiv(e.hi, x->divisor) != v;
 }
@@ -394,21 +400,76 @@ static bool move_up_mended(Chooser *c, Reach *r, unsigned i,
     return false;
 }
 
-/* The sets to start from: those that were run, and the least of all sizes. */
-static unsigned starts(Chooser *c, const SizeSet *sets, unsigned n,
-                       SizeSet *out)
+/* The cheapest from one of the sets; false: there are none but *dear ones. */
+static bool reach_from(Chooser *c, Reach *r, const SizeSet *from, unsigned n,
+                       SizeSet *out, bool *dear)
+{
+    double best = 1.0;
+    for (unsigned k = 0; k < n; k++)
+        for (unsigned i = 0; i < c->set.n; i++) {
+            const int64_t *v = from[k].values;
+            memcpy(c->values, v, c->set.n * sizeof *v);
+            memset(c->pinned, 0, c->set.n * sizeof *c->pinned);
+            /* what its intervals alone show was not shown there */
+            int64_t least = v[i] + (try_sizes(r, &from[k]) ? c->step[i] : 0);
+            if (!move_up(c, r, i, least) && !move_up_mended(c, r, i, &from[k]))
+                continue;
+            c->pinned[i] = true;
+            double cost = chooser_mend(c) ? cost_of(r->t, &c->set) : 1.0;
+            *dear = *dear || cost >= 1.0;
+            if (cost >= best)
+                continue;
+            best = cost;
+            *out = chooser_keep(c);
+        }
+    return best < 1.0;
+}
+
+/* The least of all sizes. */
+static bool least_sizes(Chooser *c, SizeSet *out)
 {
     for (unsigned i = 0; i < c->set.n; i++)
         c->values[i] = c->step[i];
-    if (n)
-        memcpy(out, sets, n * sizeof *sets);
-    if (chooser_mend(c))
-        out[n++] = chooser_keep(c);
-    return n;
+    bool ok = chooser_mend(c);
+    if (ok)
+        *out = chooser_keep(c);
+    return ok;
+}
+
+/* The depth of the deepest ring that goes from round to round; of a loop over
+ * tasks 0, since a task moves its rings on by more than one. */
+static int64_t ring_depth(const Op *loop)
+{
+    const Block *b = loop->blocks[0];
+    int64_t depth = 0;
+    for (unsigned i = 0; loop->code == OP_ctl_for && i < b->n_args; i++) {
+        const Value *v = b->args[i].value;
+        if (v && v->type->kind == TK_ring && v->type->n > depth)
+            depth = v->type->n;
+    }
+    return depth;
+}
+
+/* What must be come to again is best followed by as many rounds as a slot takes
+ * to come again, else by a whole one before the last, which may have little to
+ * do; and at sizes of whole tiles, those of the second set, where a round does
+ * most. */
+static bool reach_again(Chooser *c, Reach *r, const SizeSet *from, unsigned n,
+                        SizeSet *out, bool *dear)
+{
+    int64_t depth = ring_depth(r->turn->loop);
+    for (r->rounds = depth + 2; r->rounds > 0;
+         r->rounds = r->rounds > 2 ? 2 : r->rounds - 1) {
+        r->left = MOST_REACH;
+        if ((n > 1 && reach_from(c, r, &from[1], 1, out, dear)) ||
+            reach_from(c, r, from, n, out, dear))
+            return true;
+    }
+    return false;
 }
 
 bool turns_reach(const Turns *t, const TextTurn *turn, Arena *arena,
-                 const SizeSet *sets, unsigned n, SizeSet *out)
+                 const SizeSet *sets, unsigned n, SizeSet *out, bool *dear)
 {
     Chooser *c = chooser_new(arena, t->m, t->host);
     SizeSet *from = ARENA_ARRAY(arena, SizeSet, n + 1);
@@ -418,24 +479,10 @@ bool turns_reach(const Turns *t, const TextTurn *turn, Arena *arena,
                 .left = MOST_REACH,
                 .vars =
                     ARENA_ARRAY(arena, Range, var_count(turn->m->exprs) + 1) };
-    double best = 1.0;
-    n = starts(c, sets, n, from);
-    for (unsigned k = 0; k < n; k++)
-        for (unsigned i = 0; i < c->set.n; i++) {
-            const int64_t *v = from[k].values;
-            memcpy(c->values, v, c->set.n * sizeof *v);
-            memset(c->pinned, 0, c->set.n * sizeof *c->pinned);
-            /* what its intervals alone show was not shown there */
-            int64_t least = v[i] + (try_sizes(&r, &from[k]) ? c->step[i] : 0);
-            if (!move_up(c, &r, i, least) &&
-                !move_up_mended(c, &r, i, &from[k]))
-                continue;
-            c->pinned[i] = true;
-            double cost = chooser_mend(c) ? cost_of(t, &c->set) : 1.0;
-            if (cost >= best)
-                continue;
-            best = cost;
-            *out = chooser_keep(c);
-        }
-    return best < 1.0;
+    *dear = false;
+    if (n)
+        memcpy(from, sets, n * sizeof *sets);
+    n += least_sizes(c, &from[n]);
+    return turn->loop ? reach_again(c, &r, from, n, out, dear)
+                      : reach_from(c, &r, from, n, out, dear);
 }
