@@ -107,7 +107,7 @@ KERNELS = [
          lambda trips, tasks: f"M=256,N=256,K={1024 * tasks}", 32,
          like="split_k"),
     Base("gemm/gemm_bf16_256x96_t", 4,
-         lambda trips, tasks: f"M=256,N={96 * tasks},K={64 * trips},W=0",
+         lambda trips, tasks: f"M=256,N={96 * tasks},K={64 * trips},W=1",
          like="tail"),
     Base("gemm/gemm_bf16_128x128_pp", 6, gemm(256, 128, 64), like="turns"),
     Base("gemm/gemm_bf16_64x64_s4", 13,
