@@ -179,6 +179,14 @@ static const Edit roles_edits[] = {
       "/*00a0*/ VOTEU.ANY UP1, P0 ;\n/*00a1*/ UTMACMDFLUSH", NULL },
     { "a vote before what is elected", "@P0 SYNCS.ARRIVE",
       "VOTEU.ANY UP1, P0 ;\n/*0091*/ @P0 SYNCS.ARRIVE", NULL },
+    { "the election and what is not known", "@P0 SYNCS.ARRIVE",
+      "LDS R9, [R0] ;\n/*0091*/ ISETP.GT.U32.AND P0, PT, R9, 0x3f, P0 ;\n"
+      "/*0092*/ @P0 SYNCS.ARRIVE",
+      NULL },
+    { "the election or what is not known", "@P0 SYNCS.ARRIVE",
+      "LDS R9, [R0] ;\n/*0091*/ ISETP.GT.U32.OR P0, PT, R9, 0x3f, P0 ;\n"
+      "/*0092*/ @P0 SYNCS.ARRIVE",
+      "?" },
     { "one role goes on into the other", "/*00c0*/ EXIT", "/*00c0*/ NOP", "?" },
     { "both ways by an operand", "@P0 BRA `(.L_math)", "BRA P0, `(.L_math)",
       NULL },

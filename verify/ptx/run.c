@@ -469,22 +469,29 @@ static void join_results(Run *r, const PtxInstr *in, RegValue v)
     }
 }
 
-/* Is the result of a table the same whatever its open sources are? */
+/* Is the result of a table the same whatever its open sources are, for the
+ * thread (i = 0), or for lane 0 of its warp? */
+static bool is_fixed(const Step *s, const RegValue *x, int i, int64_t *out)
+{
+    for (unsigned open = 0; open < 8; open++) {
+        int64_t of[MAX_SOURCES], v;
+        for (unsigned j = 0; j < MAX_SOURCES; j++)
+            of[j] = x[j].state == VALUE_known && !(i && x[j].leader_open)
+                        ? x[j].v[i]
+                        : -(int64_t)(open >> j & 1);
+        if (!calculate(s, of, &v) || (open && v != *out))
+            return false;
+        *out = v;
+    }
+    return true;
+}
+
 static bool table_decides(const Step *s, const RegValue *x, RegValue *out)
 {
     *out = (RegValue){ .state = VALUE_known };
-    for (unsigned open = 0; open < 8; open++)
-        for (int i = 0; i < 2; i++) {
-            int64_t of[MAX_SOURCES], v;
-            for (unsigned j = 0; j < MAX_SOURCES; j++)
-                of[j] = x[j].state == VALUE_known && !(i && x[j].leader_open)
-                            ? x[j].v[i]
-                            : -(int64_t)(open >> j & 1);
-            if (x[3].state != VALUE_known || !calculate(s, of, &v) ||
-                (open && v != out->v[i]))
-                return false;
-            out->v[i] = v;
-        }
+    if (x[3].state != VALUE_known || !is_fixed(s, x, 0, &out->v[0]))
+        return false;
+    out->leader_open = !is_fixed(s, x, 1, &out->v[1]);
     return true;
 }
 
