@@ -664,6 +664,7 @@ static bool emit_op(Emit *e, Op *op)
     case OP_async_prefetch_tensormap:
         return emit_prefetch(e, op);
     case OP_async_bulk_tensor_load:
+    case OP_async_bulk_copy:
     case OP_async_bulk_tensor_store:
     case OP_async_bulk_tensor_reduce:
         return emit_copy(e, op);

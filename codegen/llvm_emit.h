@@ -159,6 +159,9 @@ LLVMValueRef emit_pointer(Emit *e, const Op *op, const Access *a);
 bool emit_load(Emit *e, Op *op);
 bool emit_store(Emit *e, Op *op);
 bool emit_reduce(Emit *e, Op *op);
+/* The address in the cluster's window of what is at addr in CTA cta. PTX ISA,
+ * "mapa". */
+LLVMValueRef emit_mapa(Emit *e, LLVMValueRef addr, LLVMValueRef cta);
 /* Neighbours in the shared memory of a CTA of the cluster. */
 bool emit_cluster_load(Emit *e, Op *op);
 

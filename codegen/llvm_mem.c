@@ -298,8 +298,18 @@ bool emit_reduce(Emit *e, Op *op)
     return true;
 }
 
-/* PTX ISA, "mapa", "ld": the address of the same place in another CTA, and the
- * load from there. Barriers of the cluster order it, so it is not moved. */
+LLVMValueRef emit_mapa(Emit *e, LLVMValueRef addr, LLVMValueRef cta)
+{
+    Asm map = asm_new(e);
+    unsigned to = asm_out(&map, "r", e->i32);
+    unsigned local = asm_in(&map, "r", addr), rank = asm_in(&map, "r", cta);
+    strbuf_addf(&map.text, "mapa.shared::cluster.u32 $%u, $%u, $%u;", to, local,
+                rank);
+    return asm_call(&map, 0);
+}
+
+/* PTX ISA, "ld": the address of the same place in another CTA, and the load
+ * from there. Barriers of the cluster order it, so it is not moved. */
 bool emit_cluster_load(Emit *e, Op *op)
 {
     const Access *a = op->operands[0].u.access;
@@ -312,12 +322,8 @@ bool emit_cluster_load(Emit *e, Op *op)
     LLVMValueRef at = emit_shared_i32(e, &addr);
     at = emit_swizzle(e, at, addr.swizzle);
     LLVMTypeRef type = emit_scalar_type(e, a->base->type->elem);
-    Asm map = asm_new(e), load = asm_new(e);
-    unsigned to = asm_out(&map, "r", e->i32);
-    unsigned local = asm_in(&map, "r", at), rank = asm_in(&map, "r", cta);
-    strbuf_addf(&map.text, "mapa.shared::cluster.u32 $%u, $%u, $%u;", to, local,
-                rank);
-    LLVMValueRef peer = asm_call(&map, 0);
+    Asm load = asm_new(e);
+    LLVMValueRef peer = emit_mapa(e, at, cta);
     unsigned n = op->n_results;
     for (unsigned i = 0; i < n; i++)
         asm_out(&load, type == e->i32 ? "r" : "f", type);

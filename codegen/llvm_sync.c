@@ -196,14 +196,7 @@ static void arrive_at(Emit *e, LLVMValueRef addr, int64_t x, bool cluster)
         asm_call(&a, ASM_EFFECT);
         return;
     }
-    Asm map = asm_new(e);
-    unsigned out = asm_out(&map, "r", e->i32);
-    unsigned local = asm_in(&map, "r", addr);
-    unsigned cta = asm_in(&map, "r", peer_cta(e, x));
-    strbuf_addf(&map.text, "mapa.shared::cluster.u32 $%u, $%u, $%u;", out,
-                local, cta);
-    LLVMValueRef remote = asm_call(&map, 0);
-    unsigned at = asm_in(&a, "r", remote);
+    unsigned at = asm_in(&a, "r", emit_mapa(e, addr, peer_cta(e, x)));
     strbuf_addf(&a.text, "mbarrier.arrive%s.shared::cluster.b64 _, [$%u];",
                 cluster ? ".release.cluster" : "", at);
     asm_call(&a, ASM_EFFECT);
@@ -439,8 +432,34 @@ static bool emit_bulk_store(Emit *e, const Op *op)
     return true;
 }
 
+/* PTX ISA, "cp.async.bulk": bytes as they lie, from this CTA to another. */
+static bool emit_bulk_copy(Emit *e, const Op *op)
+{
+    SharedAddr to, from;
+    LLVMValueRef bar = mbarrier_addr(e, op, op->operands[2].u.access);
+    LLVMValueRef cta = emit_index(e, op, op->operands[3].u.index, 32);
+    int64_t bytes = access_bytes(op->operands[1].u.access);
+    if (!bar || !cta ||
+        !emit_shared_addr(e, op, op->operands[0].u.access, &to) ||
+        !emit_shared_addr(e, op, op->operands[1].u.access, &from))
+        return false;
+    if (bytes <= 0 || bytes % 16)
+        return emit_error(e, op, "must move a constant multiple of 16 bytes");
+    Asm a = asm_new(e);
+    unsigned dst = asm_in(&a, "r", emit_mapa(e, emit_shared_i32(e, &to), cta));
+    unsigned src = asm_in(&a, "r", emit_shared_i32(e, &from));
+    unsigned at = asm_in(&a, "r", emit_mapa(e, bar, cta));
+    strbuf_addf(&a.text,
+                "cp.async.bulk.shared::cluster.shared::cta"
+                ".mbarrier::complete_tx::bytes [$%u], [$%u], %lld, [$%u];",
+                dst, src, (long long)bytes, at);
+    asm_call(&a, ASM_EFFECT);
+    return true;
+}
+
 bool emit_copy(Emit *e, Op *op)
 {
     return op->code == OP_async_bulk_tensor_load ? emit_bulk_load(e, op)
+           : op->code == OP_async_bulk_copy      ? emit_bulk_copy(e, op)
                                                  : emit_bulk_store(e, op);
 }

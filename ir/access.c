@@ -41,6 +41,17 @@ static Access *compose_one(Module *m, const Access *w, const Access *inner)
     return out;
 }
 
+int64_t access_bytes(const Access *a)
+{
+    int64_t n = scalar_type_bytes(a->base->type->elem), len;
+    for (unsigned i = 0; i < a->rank; i++)
+        if (a->dims[i].kind == DIM_interval &&
+            (!affine_is_const(a->dims[i].len, &len) || len < 0 ||
+             __builtin_mul_overflow(n, len, &n)))
+            return -1;
+    return n;
+}
+
 const Access *access_compose(Module *m, const Access *a)
 {
     for (const Op *w = window_def(a->base); w; w = window_def(a->base))
@@ -83,6 +94,7 @@ static unsigned access_flags(const Op *op, const Instr *in, unsigned i)
     case OP_async_cp_async_mbarrier_arrive:
         return ACC_SYNC;
     case OP_async_bulk_tensor_load:
+    case OP_async_bulk_copy:
         return i == 0 ? ACC_WRITE : i == 1 ? ACC_READ : ACC_SYNC;
     case OP_async_bulk_tensor_store:
     case OP_host_copy:

@@ -381,6 +381,8 @@ void op_accesses(const Module *m, const Op *op, Arena *arena, OpAccessVec *out);
 /* The access through a window expressed on the tensor that owns the storage
  * (or on the map or parameter that stands for it). */
 const Access *access_compose(Module *m, const Access *a);
+/* Of all that it names; -1: its intervals are not constant, or too long. */
+int64_t access_bytes(const Access *a);
 /* The access through a tensor map expressed on what the map was made of; NULL
  * where its base is no map that is made in the procedure. Nothing says here
  * that a box may reach out of the map. */

@@ -47,7 +47,7 @@ typedef struct Mem {
     unsigned swizzle;   /* bytes of span: 0, 32, 64, 128 (design: section 9) */
     unsigned packed;    /* so many trailing dimensions are opaque to windows */
     const int64_t *packed_shape; /* their extents, or NULL: any */
-    unsigned fills;     /* bits that the packed part has; 0: any number */
+    unsigned fills; /* bits that the packed part has; 0: any number */
     /* Register tiles: element (index of the packed dims) -> thread of the
      * native unit, and slot among the thread's `n_slots` registers. Variables
      * 1 .. packed of map_exprs stand for the indices. NULL: not a tile. */
@@ -140,6 +140,9 @@ typedef struct InstrParam {
                              ACC_ATOMIC */
     bool write_only;      /* every element written before any read */
     bool out_of_order, allow_out_of_bounds;
+    bool scattered; /* one unit is distributed, and each CTA's next dimension
+                       falls into equal parts, one for each barrier that the
+                       trailing expression names */
     unsigned n_distributed; /* leading interval dims spread over threads: */
     const UnitRef *const *distributed_units;
     int64_t bytes; /* moved per call, from shape and elem */

@@ -100,6 +100,8 @@ static bool take_access_word(Making *mk, const AstClause *c, const AstExpr *e,
             return p->out_of_order = true;
         if (strcmp(word, "allow_out_of_bounds") == 0)
             return p->allow_out_of_bounds = true;
+        if (strcmp(word, "scattered") == 0)
+            return p->scattered = true;
         if (strcmp(word, "atomic") == 0)
             return take_atomic(mk, c, p);
     } else if (word && strcmp(word, "distributed") == 0) {
@@ -107,8 +109,8 @@ static bool take_access_word(Making *mk, const AstClause *c, const AstExpr *e,
                               &p->distributed_units);
     }
     return entry_error(mk, c,
-                       "in_order, out_of_order, allow_out_of_bounds, atomic or "
-                       "distributed(unit, ..)");
+                       "in_order, out_of_order, allow_out_of_bounds, "
+                       "scattered, atomic or distributed(unit, ..)");
 }
 
 static bool take_access(Making *mk, const AstClause *c)
@@ -177,13 +179,31 @@ static bool make_body(Making *mk)
     return !mk->b.failed;
 }
 
+/* What is scattered is so over the CTAs of the trailing barrier. */
+static bool check_scattered(Making *mk)
+{
+    for (unsigned i = 0; i < mk->in->n_params; i++) {
+        const InstrParam *p = &mk->params[i];
+        if (!p->scattered || (p->n_distributed == 1 && p->rank > 1 &&
+                              mk->in->n_trailing_units == 1))
+            continue;
+        build_error(&mk->b, mk->e->decl->loc, "instr",
+                    "%s: '%s' is scattered, which expects one distributed "
+                    "unit, one of the trailing barrier, and a dimension to cut",
+                    mk->e->name, p->name);
+        return false;
+    }
+    return true;
+}
+
 static bool make_rest(Making *mk)
 {
     take_params(mk);
     for (const AstClause *c = mk->e->decl->clauses; c; c = c->next)
         if (!take_clause(mk, c))
             return false;
-    return instr_ptx(&mk->b, mk->e, mk->in->body, &mk->in->n_ptx, &mk->in->ptx);
+    return check_scattered(mk) &&
+           instr_ptx(&mk->b, mk->e, mk->in->body, &mk->in->n_ptx, &mk->in->ptx);
 }
 
 /* The instance for these arguments; NULL after a report. A body that was built

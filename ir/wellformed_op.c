@@ -436,6 +436,8 @@ static bool async_ok(Wellformed *w)
         return cluster_load_ok(w);
     case OP_async_bulk_tensor_load:
         return cta_list_ok(w) && cache_hint_ok(w) && mbarrier_access_ok(w, 2);
+    case OP_async_bulk_copy:
+        return mbarrier_access_ok(w, 2);
     case OP_async_bulk_tensor_store:
     case OP_async_bulk_tensor_reduce:
         return cache_hint_ok(w);

@@ -55,6 +55,7 @@ static void add_span(RunTrace *t, const MachineEvent *e, const char *ph,
     };
     bool mma = e->op->code == OP_async_wgmma_mma_async;
     bool bulk = e->op->code == OP_async_bulk_tensor_load ||
+                e->op->code == OP_async_bulk_copy ||
                 e->op->code == OP_async_bulk_tensor_store ||
                 e->op->code == OP_async_bulk_tensor_reduce;
     const char *cat = engines[mma    ? AGENT_tensor

@@ -155,6 +155,7 @@ typedef struct ClassRow {
 /* The first row whose code and op fit; op NULL fits all. */
 static const ClassRow classes[] = {
     { "uninitialised", NULL, "B-LIFE" },
+    { "proxy", NULL, "D-PROXY" },
     { "mbarrier", "mbarrier.init", "B-LIFE" },
     { "mbarrier", "mbarrier.arrive", "B-COUNT" },
     { "mbarrier", "cp.async.mbarrier.arrive", "B-COUNT" },
@@ -168,15 +169,10 @@ static const ClassRow classes[] = {
     { "align", NULL, "M-ALIGN" },
     { "machine", "mbarrier.arrive", "CL-MASK" },
     { "machine", "bulk.tensor.load", "CL-MASK" },
+    { "bounds", "bulk.copy", "CL-MASK" },
     { "machine", "barrier.cta.sync", "C-ID" },
     { "machine", NULL, "C-CONV" },
 };
-
-static bool has_uninitialised_mbar(const AsyncRun *r, const Op *op)
-{
-    (void)r;
-    return op->code == OP_async_bulk_tensor_load;
-}
 
 /* Which of an mbarrier's numbers is wrong when nothing can go on. */
 static const char *deadlock_class(const AsyncRun *r)
@@ -207,8 +203,6 @@ static const char *class_of(const AsyncRun *r, const Op *op, const char *code)
         return deadlock_class(r);
     if (!strcmp(code, "poison"))
         return "D-RAW";
-    if (!strcmp(code, "proxy"))
-        return has_uninitialised_mbar(r, op) ? "B-LIFE" : "D-PROXY";
     for (size_t n = 0; n < sizeof classes / sizeof *classes; n++)
         if (!strcmp(classes[n].code, code) &&
             (!classes[n].op || !strcmp(classes[n].op, name)))

@@ -72,21 +72,42 @@ static void take_cache_hint(Lower *L, Op *copy, const Instr *in)
                     in->name, hint->s);
 }
 
+static const ParSync *trailing_sync(Lower *L, Op *op, const Instr *in)
+{
+    const ParSync *s = par_sync(L->pi, op);
+    if (!s)
+        lower_error(L, op->loc, "barrier", "'%s' needs a trailing barrier",
+                    in->name);
+    return s;
+}
+
+/* What the CTA's own mbarrier is to count. */
+static void emit_expect(Lower *L, Access *bar, int64_t bytes)
+{
+    Op *expect = lower_emit(L, OP_async_mbarrier_expect_tx, 1, 0, 0);
+    expect->operands[0] = opnd_access(bar);
+    op_set_int(L->m, expect, "bytes",
+               LOWER_WRONG(L, "bytes") ? bytes / 2 : bytes);
+}
+
+/* This CTA's number among the n that stand cta_stride apart. */
+static const Affine *rank_in_group(Lower *L, const Instr *in, int64_t n)
+{
+    ExprCtx *x = L->m->exprs;
+    int64_t stride = instr_targ_int(in, "cta_stride");
+    const Affine *cta = affine_var(x, L->dev->cta);
+    return affine_mod(x, affine_floordiv(x, cta, stride), n);
+}
+
 static void emit_load(Lower *L, Op *op, const Instr *in, int64_t n_cta)
 {
     unsigned dst = instr_param(in, "dst"), src = instr_param(in, "src");
-    const ParSync *s = par_sync(L->pi, op);
-    if (!s) {
-        lower_error(L, op->loc, "barrier", "'%s' needs a trailing barrier",
-                    in->name);
+    const ParSync *s = trailing_sync(L, op, in);
+    if (!s)
         return;
-    }
     Access *to = arg_access(L, op, dst), *from = arg_access(L, op, src);
     if (n_cta > 1) {
-        ExprCtx *x = L->m->exprs;
-        int64_t stride = instr_targ_int(in, "cta_stride");
-        const Affine *which = affine_mod(
-            x, affine_floordiv(x, affine_var(x, L->dev->cta), stride), n_cta);
+        const Affine *which = rank_in_group(L, in, n_cta);
         take_part(L, to, which, n_cta);
         take_part(L, from, which, n_cta);
     }
@@ -95,11 +116,7 @@ static void emit_load(Lower *L, Op *op, const Instr *in, int64_t n_cta)
     Access *bar = lower_barrier(L, s);
     Block *outer = L->out;
     L->out = lower_elect(L);
-    Op *expect = lower_emit(L, OP_async_mbarrier_expect_tx, 1, 0, 0);
-    expect->operands[0] = opnd_access(bar);
-    op_set_int(L->m, expect, "bytes",
-               LOWER_WRONG(L, "bytes") ? in->params[dst].bytes / (2 * n_cta)
-                                       : in->params[dst].bytes / n_cta);
+    emit_expect(L, bar, in->params[dst].bytes / n_cta);
     Op *load = lower_emit(L, OP_async_bulk_tensor_load, 3, 0, 0);
     load->operands[0] = opnd_access(to);
     load->operands[1] = opnd_access(from);
@@ -117,6 +134,44 @@ static void hook_tma_load(Lower *L, Op *op, const Instr *in)
 static void hook_tma_load_multicast(Lower *L, Op *op, const Instr *in)
 {
     emit_load(L, op, in, instr_targ_int(in, "ncta"));
+}
+
+/* To each CTA of the group its rows, this CTA's own last. */
+static void emit_sends(Lower *L, Op *op, const Instr *in, const ParSync *s,
+                       int64_t n)
+{
+    ExprCtx *x = L->m->exprs;
+    const Affine *own = rank_in_group(L, in, n);
+    for (int64_t k = 1; k <= n; k++) {
+        const Affine *other = affine_mod(x, affine_add_const(x, own, k), n);
+        const Affine *away = affine_scale(x, affine_sub(x, other, own),
+                                          instr_targ_int(in, "cta_stride"));
+        Access *to = arg_access(L, op, instr_param(in, "dst"));
+        Access *from = arg_access(L, op, instr_param(in, "src"));
+        take_part(L, to, own, n);
+        take_part(L, from, other, n);
+        move_first(L, from, LOWER_WRONG(L, "load-rows"));
+        Op *copy = lower_emit(L, OP_async_bulk_copy, 4, 0, 0);
+        copy->operands[0] = opnd_access(to);
+        copy->operands[1] = opnd_access(from);
+        copy->operands[2] = opnd_access(lower_barrier(L, s));
+        copy->operands[3] =
+            opnd_index(affine_add(x, affine_var(x, L->dev->cta), away));
+    }
+}
+
+static void hook_tma_scatter(Lower *L, Op *op, const Instr *in)
+{
+    int64_t n = instr_targ_int(in, "ncta");
+    const ParSync *s = trailing_sync(L, op, in);
+    if (!s)
+        return;
+    Access *bar = lower_barrier(L, s);
+    Block *outer = L->out;
+    L->out = lower_elect(L);
+    emit_expect(L, bar, in->params[instr_param(in, "dst")].bytes / n);
+    emit_sends(L, op, in, s, n);
+    L->out = outer;
 }
 
 static Op *emit_bulk_out(Lower *L, Op *op, const Instr *in, OpCode code)
@@ -403,6 +458,7 @@ static const struct {
 } hooks[] = {
     { "tma_load", hook_tma_load },
     { "tma_load_multicast", hook_tma_load_multicast },
+    { "tma_scatter", hook_tma_scatter },
     { "tma_store", hook_tma_store },
     { "tma_reduce_add", hook_tma_reduce_add },
     { "wgmma", hook_wgmma },

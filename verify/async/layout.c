@@ -389,6 +389,45 @@ static void check_copy(LayoutCheck *c, const Op *op, const Access *shared,
               (long long)at, b.span, a->base->name ? a->base->name : "", span);
 }
 
+/* Bytes that lie together and whole patterns of the swizzle, so that they mean
+ * the same wherever they are put. */
+static void check_side(LayoutCheck *c, const Op *op, const Access *side)
+{
+    const Access *a = access_compose(c->m, side);
+    int64_t len[MAX_DIMS], stride[MAX_DIMS];
+    int64_t total = scalar_type_bytes(a->base->type->elem);
+    Start s;
+    unsigned n = shared_dims(a, len, stride), span = span_of(c, a->base);
+    if (n > MAX_DIMS || !start_of(a, &s)) {
+        c->open = "a copy's object has no constant extents";
+        return;
+    }
+    for (unsigned d = n; d-- > 0; total *= len[d])
+        if (stride[d] != total) {
+            fault(c, op, "M-BOX", "a side of the copy is not dense");
+            return;
+        }
+    int64_t unit = span ? 8 * (int64_t)span : 16;
+    if (s.at % unit || s.step % unit || total % unit)
+        fault(c, op, span ? "M-SWZ" : "M-ALIGN",
+              "a copy of %lld bytes may begin at byte %lld of %lld",
+              (long long)total, (long long)(s.at % unit), (long long)unit);
+}
+
+static void check_sides(LayoutCheck *c, const Op *op)
+{
+    const Access *to = op->operands[0].u.access;
+    const Access *from = op->operands[1].u.access;
+    check_side(c, op, to);
+    check_side(c, op, from);
+    unsigned a = span_of(c, access_compose(c->m, to)->base);
+    unsigned b = span_of(c, access_compose(c->m, from)->base);
+    if (a != b)
+        fault(c, op, "M-SWZ",
+              "bytes of a memory with swizzle %u are copied to one with %u", b,
+              a);
+}
+
 /* ---- launches ------------------------------------------------------------ */
 
 /* The host makes each map as the kernel takes it. */
@@ -433,6 +472,9 @@ static bool visit(Op *op, void *user)
         break;
     case OP_async_bulk_tensor_load:
         check_copy(c, op, o[0].u.access, o[1].u.access->base);
+        break;
+    case OP_async_bulk_copy:
+        check_sides(c, op);
         break;
     case OP_async_bulk_tensor_store:
     case OP_async_bulk_tensor_reduce:

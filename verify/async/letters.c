@@ -17,6 +17,7 @@ typedef enum Field {
     FIELD_none,
     FIELD_last,    /* its last constant */
     FIELD_barrier, /* its last constant, behind the first operand if constant */
+    FIELD_size,    /* its third operand, a constant */
     FIELD_times,   /* what comes behind two operands, unless it is 1 */
     FIELD_columns, /* what follows .m64n: shape and types, and the constants */
     FIELD_lanes,   /* that not all of them are meant */
@@ -148,6 +149,12 @@ static const Row rows[] = {
       "cp.async.bulk.tensor.load",
       FIELD_last,
       { ".multicast", ".L2::cache_hint" } },
+    { OP_async_bulk_copy,
+      "cp.async.bulk.shared::cluster",
+      ".shared::cta",
+      "cp.async.bulk.copy",
+      FIELD_size,
+      { 0 } },
     { OP_async_bulk_tensor_store,
       "cp.async.bulk.tensor",
       ".global.shared::cta",
@@ -409,6 +416,13 @@ static bool names_warp(const PtxArg *mask)
     return (uint32_t)mask->value == UINT32_MAX;
 }
 
+static void print_size(const PtxInstr *in, char *out, size_t n)
+{
+    for (unsigned i = 0; i < in->n_args; i++)
+        if (in->args[i].operand == 2 && in->args[i].kind == PTX_int)
+            snprintf(out, n, " %lld", (long long)in->args[i].value);
+}
+
 static void print_field(const Alphabet *a, const Row *row, const PtxInstr *in,
                         char *out, size_t n)
 {
@@ -418,6 +432,8 @@ static void print_field(const Alphabet *a, const Row *row, const PtxInstr *in,
     bool constant = last && last->kind == PTX_int;
     if (row->field == FIELD_columns && columns)
         print_columns(in, columns + 5, out, n);
+    else if (row->field == FIELD_size)
+        print_size(in, out, n);
     else if (row->field == FIELD_type)
         snprintf(out, n, "%s", type_word(in->op));
     else if (row->field == FIELD_lanes && !(constant && names_warp(last)))
@@ -668,6 +684,10 @@ void letters_of_op(Alphabet *a, const Module *m, const Op *op, LetterVec *out)
         return;
     case OP_async_bulk_tensor_store:
         add_copy(a, op, name, "", out);
+        return;
+    case OP_async_bulk_copy:
+        add(a, out, "%s %lld", name,
+            (long long)access_bytes(op->operands[1].u.access));
         return;
     case OP_async_cluster_load:
         add(a, out, "%s%s", name,

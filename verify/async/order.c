@@ -827,12 +827,13 @@ static void cp_arrive(const Order *o, OrderCluster *c, OrderBar *b, uint32_t at,
     VEC_PUSH(o->arena, &b->arrivals[0], ((Arrival){ at, x->own_epoch }));
 }
 
-static void note_remote(Order *o, const MachineEvent *e, const OrderBar *b,
-                        Arrival by)
+/* CTA `cta` may not end before that phase of b, if it is between CTAs. */
+static void note_remote(Order *o, const MachineEvent *e, unsigned cta,
+                        const OrderBar *b, Arrival by)
 {
     Signal s = { by, { b->agent, (uint32_t)e->phase + 1 } };
     if (e->cta != e->agent.cta)
-        VEC_PUSH(o->arena, &order_cluster(o, &e->agent)->remote[e->cta], s);
+        VEC_PUSH(o->arena, &order_cluster(o, &e->agent)->remote[cta], s);
 }
 
 static void bar_arrive(Order *o, const MachineEvent *e)
@@ -848,7 +849,7 @@ static void bar_arrive(Order *o, const MachineEvent *e)
     release(o, &e->agent, e->agent.lanes, &b->acc);
     Arrival a = { at, c->epoch[order_warp(o, &e->agent)] };
     VEC_PUSH(o->arena, &b->arrivals[0], a);
-    note_remote(o, e, b, a);
+    note_remote(o, e, e->cta, b, a);
     tick(o, &e->agent);
 }
 
@@ -870,7 +871,9 @@ static void bar_deliver(Order *o, const MachineEvent *e)
     OrderBar *b = order_bar(o, &e->agent, e->cta, e->offset);
     b->delivered += e->length;
     b->open[0] = true;
-    note_remote(o, e, b, (Arrival){ 0 });
+    note_remote(o, e, e->cta, b, (Arrival){ 0 });
+    if (e->op->code == OP_async_bulk_copy) /* it reads the sender's memory */
+        note_remote(o, e, e->agent.cta, b, (Arrival){ 0 });
 }
 
 static void bar_phase(Order *o, const MachineEvent *e)
@@ -983,6 +986,10 @@ Stamp order_stamp(Order *o, const MachineEvent *e)
     } else if (e->agent.kind == AGENT_cp_async) {
         s.agent = c->cp[at].agent;
         s.epoch = x->seqs ? x->seqs[lane] : x->seq;
+    } else if (e->op->code == OP_async_bulk_copy) {
+        OrderBar *b = order_bar(o, &e->agent, e->bar_cta, e->bar);
+        s.agent = b->agent;
+        s.epoch = (uint32_t)b->phase + 1;
     } else if (e->op->code == OP_async_bulk_tensor_load) {
         unsigned cta = e->tensor ? e->agent.cta : e->cta;
         OrderBar *b = order_bar(o, &e->agent, cta, e->bar);

@@ -103,6 +103,7 @@ static bool carries_out(const Op *op)
     case OP_async_instr:
     case OP_async_tile_store:
     case OP_async_bulk_tensor_load:
+    case OP_async_bulk_copy:
     case OP_async_bulk_tensor_store:
     case OP_async_bulk_tensor_reduce:
     case OP_async_mbarrier_arrive:

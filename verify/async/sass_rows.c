@@ -14,6 +14,7 @@ const SassRow sass_rows[SASS_ROWS] = {
     { { "cp.async.bulk.tensor.load" }, { "UTMALDG" }, SASS_ONCE },
     { { "cp.async.bulk.tensor.store" }, { "UTMASTG" }, SASS_ONCE },
     { { "cp.reduce.async.bulk.tensor" }, { "UTMAREDG" }, SASS_ONCE },
+    { { "cp.async.bulk.copy" }, { "UBLKCP" }, SASS_ONCE },
     { { "cp.async.bulk.commit_group" }, { "UTMACMDFLUSH" }, SASS_ONCE },
     { { "cp.async.ca.", "cp.async.cg." }, { "LDGSTS" }, 0 },
     { { "cp.async.commit_group" }, { "LDGDEPBAR" }, SASS_MORE },

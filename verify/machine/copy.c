@@ -124,6 +124,7 @@ static bool step(Machine *mc, Effect *e)
     switch (e->kind) {
     case EFFECT_load:
     case EFFECT_store:
+    case EFFECT_send:
         return copy_step(mc, e);
     case EFFECT_mma:
         return mma_step(mc, e);
@@ -151,6 +152,8 @@ static MachineEvent shared_event(const Effect *e, const Cta *cta,
                            .object = obj->value,
                            .elem = obj->elem,
                            .bar = e->bar_at,
+                           .bar_cta =
+                               e->kind == EFFECT_send ? e->targets[0] : 0,
                            .async_proxy = true,
                            .agent =
                                warp_agent(e->warp, effect_agent(e), e->lanes) };
@@ -225,9 +228,10 @@ static bool resolve_map(Warp *w, const Op *op, const Access *a, unsigned lane,
     return true;
 }
 
-/* Where the shared side begins; it must be dense and as large as the box. */
-static bool resolve_shared(Warp *w, const Op *op, const Access *a,
-                           unsigned lane, Effect *e)
+/* A shared side: the object, where the access begins in it, and how many
+ * elements it has there, which must be dense. */
+static bool resolve_dense(Warp *w, const Op *op, const Access *a, unsigned lane,
+                          const MemObj **obj, int64_t *at, int64_t *elements)
 {
     int64_t index[TENSOR_MAX_RANK], n = 1;
     a = kernel_access(w->machine->k, a);
@@ -235,10 +239,8 @@ static bool resolve_shared(Warp *w, const Op *op, const Access *a,
     Place p;
     if (!o)
         return false;
-    if (o->space != SPACE_shared || o->elem != e->map->elem)
-        return copy_fail(w, op,
-                         "the shared side must be a shared object of "
-                         "the map's element type");
+    if (o->space != SPACE_shared)
+        return copy_fail(w, op, "the shared side must be a shared object");
     if (!place_at(w, op, o, index, lane, &p))
         return false;
     for (unsigned d = o->rank; d-- > 0;) {
@@ -252,20 +254,68 @@ static bool resolve_shared(Warp *w, const Op *op, const Access *a,
             return copy_fail(w, op, "the shared side leaves its object");
         n *= len;
     }
+    *obj = o;
+    *at = o->offset;
+    for (unsigned d = 0; d < o->rank; d++)
+        *at += index[d] * o->stride[d] * o->elem_bytes;
+    *elements = n;
+    return true;
+}
+
+static bool check_start(Warp *w, const Op *op, unsigned lane, int64_t at,
+                        int64_t align)
+{
+    return at % align == 0 ||
+           machine_fail(w->machine, w, 1u << lane, op, "copy",
+                        "shared byte %lld is no multiple of %lld",
+                        (long long)at, (long long)align);
+}
+
+/* It must be as large as the box. */
+static bool resolve_shared(Warp *w, const Op *op, const Access *a,
+                           unsigned lane, Effect *e)
+{
+    int64_t n;
+    if (!resolve_dense(w, op, a, lane, &e->shared, &e->shared_at, &n))
+        return false;
+    if (e->shared->elem != e->map->elem)
+        return copy_fail(w, op,
+                         "the shared side must be a shared object of "
+                         "the map's element type");
     if (n != box_elements(e->map))
         return machine_fail(w->machine, w, 1u << lane, op, "copy",
                             "the shared side has %lld elements, but the map's "
                             "box has %lld",
                             (long long)n, (long long)box_elements(e->map));
-    e->shared = o;
-    e->shared_at = o->offset;
-    for (unsigned d = 0; d < o->rank; d++)
-        e->shared_at += index[d] * o->stride[d] * o->elem_bytes;
-    if (e->shared_at % 128)
-        return machine_fail(w->machine, w, 1u << lane, op, "copy",
-                            "shared byte %lld is no multiple of 128",
-                            (long long)e->shared_at);
-    return true;
+    return check_start(w, op, lane, e->shared_at, 128);
+}
+
+/* Both sides of a send: as many bytes, multiples of 16 (PTX, cp.async.bulk). */
+static bool resolve_send(Warp *w, const Op *op, unsigned lane, Effect *e)
+{
+    int64_t n, given, rank;
+    if (!resolve_dense(w, op, op->operands[0].u.access, lane, &e->to, &e->to_at,
+                       &n) ||
+        !resolve_dense(w, op, op->operands[1].u.access, lane, &e->shared,
+                       &e->shared_at, &given) ||
+        !warp_index(w, op, op->operands[3].u.index, lane, &rank))
+        return false;
+    if (rank < 0 || rank >= w->machine->k->cluster_dim)
+        return machine_fail(w->machine, w, 1u << lane, op, "bounds",
+                            "sends to CTA %lld of a cluster of %lld",
+                            (long long)rank,
+                            (long long)w->machine->k->cluster_dim);
+    if (e->to->elem != e->shared->elem || n != given)
+        return copy_fail(w, op,
+                         "both sides must have as many elements of one type");
+    e->bytes = n * e->to->elem_bytes;
+    e->targets = calloc(1, sizeof *e->targets);
+    if (!e->targets)
+        panic("resolve_send: out of memory");
+    e->targets[e->n_targets++] = (unsigned)rank;
+    return check_start(w, op, lane, e->to_at, 16) &&
+           check_start(w, op, lane, e->shared_at, 16) &&
+           check_start(w, op, lane, e->bytes, 16);
 }
 
 static bool resolve_targets(Warp *w, const Op *op, Effect *e)
@@ -284,7 +334,13 @@ static bool resolve_targets(Warp *w, const Op *op, Effect *e)
     return true;
 }
 
-/* Tells where a load that was started will end. */
+static int64_t copy_bytes(const Effect *e)
+{
+    return e->kind == EFFECT_send ? e->bytes
+                                  : box_elements(e->map) * e->map->elem_bytes;
+}
+
+/* Tells where a load or a send that was started will end. */
 static void target_events(Machine *mc, const Effect *e)
 {
     for (unsigned i = 0; i < e->n_targets; i++) {
@@ -294,7 +350,7 @@ static void target_events(Machine *mc, const Effect *e)
                             .cta = e->targets[i],
                             .offset = e->bar_at,
                             .turn = e->turn,
-                            .length = box_elements(e->map) * e->map->elem_bytes,
+                            .length = copy_bytes(e),
                             .agent =
                                 warp_agent(e->warp, AGENT_warp, e->lanes) };
         machine_emit(mc, &ev);
@@ -305,6 +361,7 @@ Step exec_copy(Warp *w, const Op *op, uint32_t mask)
 {
     unsigned lane = (unsigned)__builtin_ctz(mask);
     bool load = op->code == OP_async_bulk_tensor_load;
+    bool send = op->code == OP_async_bulk_copy;
     const Access *a = op->operands[0].u.access, *b = op->operands[1].u.access;
     if (mask & (mask - 1)) {
         copy_fail(w, op,
@@ -312,19 +369,23 @@ Step exec_copy(Warp *w, const Op *op, uint32_t mask)
                   "here");
         return STEP_failed;
     }
-    Effect *e =
-        effect_new(w->machine, load ? EFFECT_load : EFFECT_store, w, op, mask);
-    if (!resolve_map(w, op, load ? b : a, lane, e) ||
-        !resolve_shared(w, op, load ? a : b, lane, e))
+    Effect *e = effect_new(w->machine,
+                           load   ? EFFECT_load
+                           : send ? EFFECT_send
+                                  : EFFECT_store,
+                           w, op, mask);
+    if (send ? !resolve_send(w, op, lane, e)
+             : !resolve_map(w, op, load ? b : a, lane, e) ||
+                   !resolve_shared(w, op, load ? a : b, lane, e))
         return STEP_failed;
-    if (!load) {
+    if (!load && !send) {
         e->group[lane] = w->bulk.open[lane];
         e->add = op->code == OP_async_bulk_tensor_reduce;
         return STEP_next;
     }
     if (!mbar_offset(w, op, op->operands[2].u.access, lane, &e->bar_at,
                      &e->turn) ||
-        !resolve_targets(w, op, e))
+        (load && !resolve_targets(w, op, e)))
         return STEP_failed;
     target_events(w->machine, e);
     return STEP_next;
@@ -429,37 +490,45 @@ static bool write_run(Machine *mc, Effect *e, int64_t i, int64_t n, int64_t at)
     return true;
 }
 
-static int64_t box_bytes(const Effect *e)
+/* Bytes of an object, in the order of a box with that swizzle. */
+typedef struct SharedSide {
+    const MemObj *obj;
+    int64_t at, bytes;
+    uint32_t swizzle;
+} SharedSide;
+
+/* Of a send they are as they lie. */
+static SharedSide source_side(const Effect *e)
 {
-    return box_elements(e->map) * e->map->elem_bytes;
+    return (SharedSide){ e->shared, e->shared_at, copy_bytes(e),
+                         e->map ? e->map->box_swizzle : 0 };
 }
 
-/* The box's bytes where they are: whole rows of 128 bytes hold the same bytes
- * with and without the swizzle. */
-static void box_event(Machine *mc, const Effect *e, const Cta *cta,
-                      int64_t total, bool write)
+/* The bytes where they are: whole rows of 128 bytes hold the same bytes with
+ * and without the swizzle. */
+static void side_event(Machine *mc, const Effect *e, const Cta *cta,
+                       const SharedSide *s, bool write)
 {
     if (!(mc->wants >> (write ? MEV_write : MEV_read) & 1))
         return;
-    if (!e->map->box_swizzle || total % 128 == 0) {
-        engine_event(mc, e, cta, e->shared, e->shared_at, total, write);
+    if (!s->swizzle || s->bytes % 128 == 0) {
+        engine_event(mc, e, cta, s->obj, s->at, s->bytes, write);
         return;
     }
-    for (int64_t i = 0; i < total; i += 16)
-        engine_event(mc, e, cta, e->shared,
-                     shared_address(e->map->box_swizzle, e->shared_at + i),
-                     total - i < 16 ? total - i : 16, write);
+    for (int64_t i = 0; i < s->bytes; i += 16)
+        engine_event(mc, e, cta, s->obj, shared_address(s->swizzle, s->at + i),
+                     s->bytes - i < 16 ? s->bytes - i : 16, write);
 }
 
-/* Moves the box's bytes between data and shared memory, chunk by chunk. */
-static bool move_shared(Machine *mc, Effect *e, Cta *cta, bool write)
+/* Moves the bytes between data and shared memory, chunk by chunk. */
+static bool move_shared(Machine *mc, Effect *e, Cta *cta, const SharedSide *s,
+                        bool write)
 {
-    int64_t total = box_bytes(e);
     if (write)
-        mma_forget(mc, cta, e->shared_at, (total + 127) / 128 * 128);
-    for (int64_t i = 0; i < total; i += 16) {
-        size_t n = (size_t)(total - i < 16 ? total - i : 16);
-        int64_t at = shared_address(e->map->box_swizzle, e->shared_at + i);
+        mma_forget(mc, cta, s->at, (s->bytes + 127) / 128 * 128);
+    for (int64_t i = 0; i < s->bytes; i += 16) {
+        size_t n = (size_t)(s->bytes - i < 16 ? s->bytes - i : 16);
+        int64_t at = shared_address(s->swizzle, s->at + i);
         if (write) {
             memcpy(cta->smem + at, e->data + i, n);
             memset(cta->written + at, 1, n);
@@ -475,52 +544,73 @@ static bool move_shared(Machine *mc, Effect *e, Cta *cta, bool write)
                                 (long long)at, cta->rank);
         memcpy(e->data + i, cta->smem + at, n);
     }
-    box_event(mc, e, cta, total, write);
+    side_event(mc, e, cta, s, write);
     return true;
 }
 
 static void make_data(Effect *e)
 {
-    e->data = malloc((size_t)box_bytes(e));
+    e->data = malloc((size_t)copy_bytes(e));
     if (!e->data)
         panic("bulk copy: out of memory");
 }
 
-static bool load_step(Machine *mc, Effect *e)
+/* Some target's part: written there, and counted. */
+static bool deliver(Machine *mc, Effect *e, const SharedSide *to)
 {
-    if (!e->data) {
-        make_data(e);
-        return box_walk(mc, e, read_run);
-    }
     unsigned i = (unsigned)(machine_random(mc) % e->n_targets);
     Cta *cta = &e->warp->cluster->ctas[e->targets[i]];
-    e->targets[i] = e->targets[--e->n_targets];
     if (!cta->live)
         return machine_fail(mc, e->warp, e->lanes, e->op, "exited",
                             "writes shared memory of cta %u, all of whose "
                             "warps have ended",
                             cta->rank);
     if (!cta->bars[e->bar_at / 8].fenced && cta->bars[e->bar_at / 8].ready)
-        return machine_fail(mc, e->warp, e->lanes, e->op, "proxy",
+        return machine_fail(mc, e->warp, e->lanes, e->op, "uninitialised",
                             "signals an mbarrier of cta %u whose "
                             "initialisation no fence made visible to the async "
                             "proxy",
                             cta->rank);
-    if (!move_shared(mc, e, cta, true) ||
-        !mbar_bytes(mc, e->warp, e->lanes, e->op, cta, e->bar_at, -box_bytes(e),
+    if (!move_shared(mc, e, cta, to, true) ||
+        !mbar_bytes(mc, e->warp, e->lanes, e->op, cta, e->bar_at, -to->bytes,
                     e->turn))
         return false;
+    e->targets[i] = e->targets[--e->n_targets];
     if (!e->n_targets)
         effect_finish(mc, e);
     return true;
 }
 
+static bool load_step(Machine *mc, Effect *e)
+{
+    SharedSide to = source_side(e);
+    if (e->data)
+        return deliver(mc, e, &to);
+    make_data(e);
+    return box_walk(mc, e, read_run);
+}
+
+static bool send_step(Machine *mc, Effect *e)
+{
+    SharedSide from = source_side(e);
+    SharedSide to = { e->to, e->to_at, from.bytes, 0 };
+    if (e->data)
+        return deliver(mc, e, &to);
+    make_data(e);
+    if (!e->warp->cta->live)
+        return machine_fail(mc, e->warp, e->lanes, e->op, "exited",
+                            "reads shared memory of its own cta, all of whose "
+                            "warps have ended");
+    return move_shared(mc, e, e->warp->cta, &from, false);
+}
+
 static bool store_step(Machine *mc, Effect *e)
 {
+    SharedSide from = source_side(e);
     if (!e->data) {
         make_data(e);
         e->source_read = true;
-        return move_shared(mc, e, e->warp->cta, false);
+        return move_shared(mc, e, e->warp->cta, &from, false);
     }
     bool ok = box_walk(mc, e, write_run);
     effect_finish(mc, e);
@@ -529,5 +619,7 @@ static bool store_step(Machine *mc, Effect *e)
 
 bool copy_step(Machine *mc, Effect *e)
 {
-    return e->kind == EFFECT_load ? load_step(mc, e) : store_step(mc, e);
+    return e->kind == EFFECT_load   ? load_step(mc, e)
+           : e->kind == EFFECT_send ? send_step(mc, e)
+                                    : store_step(mc, e);
 }

@@ -86,7 +86,8 @@ typedef struct MachineEvent {
     int64_t phase;
     int64_t turn; /* arrive, expect, target, pass: the phase that the ring
                      means; MACHINE_NO_TURN without one */
-    int64_t bar;  /* write by a load: offset of the mbarrier that counts it */
+    int64_t bar;  /* of a load or send: offset of the mbarrier that counts it */
+    unsigned bar_cta; /* send: whose that is */
     uint64_t effect;
     const char *why; /* role: its name */
     void *warp;      /* come, op: for machine_eval */

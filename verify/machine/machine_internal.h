@@ -214,6 +214,7 @@ struct Cluster {
 typedef enum EffectKind {
     EFFECT_load,      /* tensor map to shared memory of some CTAs */
     EFFECT_store,     /* shared memory to tensor map, or reduce into it */
+    EFFECT_send,      /* shared memory to that of a CTA of the cluster */
     EFFECT_cp_async,  /* an instruction's body, for some lanes */
     EFFECT_cp_arrive, /* an mbarrier arrival after the lanes' cp.async */
     EFFECT_mma
@@ -244,8 +245,9 @@ struct Effect {
     /* copies */
     const MemObj *map;
     int64_t map_index[BOX_RANK];
-    const MemObj *shared;
-    int64_t shared_at; /* un-swizzled byte offset of the box in it */
+    const MemObj *shared, *to; /* to: send */
+    int64_t shared_at, to_at;  /* un-swizzled byte offset of the box in it */
+    int64_t bytes;             /* send */
     unsigned n_targets;
     unsigned *targets; /* CTA ranks still to be written */
     int64_t bar_at;    /* offset of the mbarrier; -1: none */

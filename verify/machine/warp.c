@@ -404,6 +404,7 @@ static Step exec(Warp *w, const Op *op, uint32_t mask)
     case OP_async_cluster_load:
         return exec_memory(w, op, mask);
     case OP_async_bulk_tensor_load:
+    case OP_async_bulk_copy:
     case OP_async_bulk_tensor_store:
     case OP_async_bulk_tensor_reduce:
         return exec_copy(w, op, mask);

@@ -408,6 +408,7 @@ static void build_operand(Build *b, Op *op, List *list, const Instr *in,
     n->n_trailing = n->trailing ? 1 : 0;
     if (in->params[i].n_distributed == in->n_trailing_units)
         n->n_spread = in->n_trailing_units;
+    n->scattered = n->n_spread && in->params[i].scattered;
 }
 
 /* What is read comes before what is written. */

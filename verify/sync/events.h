@@ -89,6 +89,9 @@ struct SyncNode {
     unsigned n_spread; /* leading intervals of the access and of trailing that
                           name the same CTAs: each CTA's part reports to its
                           own barrier */
+    bool scattered;    /* each CTA's threads access its part alone, of which an
+                          equal part of the next interval reports to each of
+                          trailing's barriers */
     unsigned flags;
     uint32_t initial, extended; /* timelines: bit number, mask */
     const SyncTimeline *first, *second;

@@ -34,15 +34,38 @@ static int64_t clip_grain(const SyncRun *run, const SyncExpr *x, unsigned i,
                               : int_gcd(int_gcd(g, lo), lo + len);
 }
 
-/* The first n_single intervals are taken element by element. */
-static void add_expr(Grains *gs, const SyncExpr *x, unsigned n_single)
+/* The parts into which a scattered interval falls. */
+static int64_t part_of(const Grains *gs, const SyncNode *n, int64_t len)
 {
+    for (unsigned i = 0; i < n->trailing->rank; i++) {
+        int64_t parts;
+        if (n->trailing->len[i])
+            return sync_run_eval(gs->run, n->trailing->len[i], &parts) &&
+                           parts > 0 && len % parts == 0
+                       ? len / parts
+                       : 1;
+    }
+    return len;
+}
+
+/* Intervals that are spread are taken element by element, a scattered one by
+ * its parts. */
+static void add_expr(Grains *gs, const SyncNode *n)
+{
+    const SyncExpr *x = n->exprs;
+    unsigned n_single = n->n_spread;
+    bool scattered = n->scattered;
     for (unsigned i = 0; i < x->rank; i++) {
         int64_t g = gs->out[x->tensor][i];
         bool single = !x->len[i] || n_single > 0;
         n_single -= x->len[i] && n_single > 0;
         g = int_gcd(g, grain_of(gs->run, x->lo[i]));
-        g = int_gcd(g, single ? 1 : grain_of(gs->run, x->len[i]));
+        int64_t len = single ? 1 : grain_of(gs->run, x->len[i]);
+        if (!single && scattered) {
+            len = part_of(gs, n, len);
+            scattered = false;
+        }
+        g = int_gcd(g, len);
         if (x->clip_lo)
             g = clip_grain(gs->run, x, i, g);
         gs->out[x->tensor][i] = g;
@@ -53,7 +76,7 @@ static void add_nodes(Grains *gs, const SyncNode *n)
 {
     for (; n; n = n->next) {
         if (n->kind == SYNC_access)
-            add_expr(gs, n->exprs, n->n_spread);
+            add_expr(gs, n);
         add_nodes(gs, n->body);
         add_nodes(gs, n->orelse);
     }

@@ -303,6 +303,67 @@ static bool run_parts(SyncRun *run, const SyncNode *n, SyncEvent *e,
     }
 }
 
+enum { MAX_CLUSTER = 16 * 1024 }; /* threads */
+
+/* The threads of `all` in the k-th CTA that has any of them. */
+static ThreadsId of_cta(SyncRun *run, ThreadsId all, int64_t k)
+{
+    int64_t block_dim = run->device->par->block_dim;
+    unsigned n = thread_pool_size(run->pool), first = 0;
+    const uint64_t *words = threads_words(run->pool, all);
+    uint64_t bits[MAX_CLUSTER / 64] = { 0 };
+    bool any = false;
+    for (unsigned t = 0; t < n; t++) {
+        if (t / block_dim != first / block_dim) {
+            k -= any;
+            any = false;
+            first = t;
+        }
+        bool in = words[t / 64] >> t % 64 & 1;
+        any |= in;
+        if (in && k == 0)
+            bits[t / 64] |= UINT64_C(1) << t % 64;
+    }
+    return threads_intern(run->pool, bits);
+}
+
+/* What the threads of each CTA access in their CTA, cut into a part for each
+ * barrier, by itself. */
+static bool run_scattered(SyncRun *run, const SyncNode *n, SyncEvent *e,
+                          int64_t *lo, int64_t *hi)
+{
+    const SyncExpr *x = n->exprs, *bar = n->trailing;
+    int64_t to_lo[MAX_RANK], to_hi[MAX_RANK], targets[MAX_TARGETS];
+    bool some;
+    if (!expr_box(run, bar, to_lo, to_hi, &some) || !some)
+        return run->failed == NULL;
+    unsigned a = interval_after(x, 0), b = interval_after(bar, 0);
+    unsigned cut = interval_after(x, a + 1);
+    if (cut >= x->rank || b == bar->rank)
+        return fail(run, "a scattered argument has too few intervals");
+    int64_t ctas = hi[a] - lo[a], parts = to_hi[b] - to_lo[b];
+    int64_t first = lo[a], row = lo[cut], at = to_lo[b];
+    int64_t rows = (hi[cut] - lo[cut]) / parts;
+    ThreadsId all = run->threads;
+    bool ok = true;
+    e->targets = targets;
+    for (int64_t i = 0; i < ctas * parts && ok; i++) {
+        run->threads = of_cta(run, all, i / parts);
+        lo[a] = first + i / parts;
+        hi[a] = lo[a] + 1;
+        lo[cut] = row + i % parts * rows;
+        hi[cut] = lo[cut] + rows;
+        to_lo[b] = at + i % parts;
+        to_hi[b] = to_lo[b] + 1;
+        e->n_targets = 0;
+        ok = add_box(run, bar->tensor, bar->rank, to_lo, to_hi, targets,
+                     &e->n_targets, MAX_TARGETS) &&
+             send(run, e);
+    }
+    run->threads = all;
+    return ok;
+}
+
 static bool run_access(SyncRun *run, const SyncNode *n)
 {
     int64_t lo[MAX_RANK], hi[MAX_RANK], targets[MAX_TARGETS];
@@ -315,6 +376,8 @@ static bool run_access(SyncRun *run, const SyncNode *n)
     if (!n->n_trailing)
         return !some || send(run, &e);
     e.barrier = n->trailing->tensor;
+    if (n->scattered)
+        return !some || run_scattered(run, n, &e, lo, hi);
     if (n->n_spread)
         return !some || run_parts(run, n, &e, lo, hi);
     if (!find_targets(run, n->trailing, n->n_trailing, targets, MAX_TARGETS,

@@ -130,6 +130,45 @@ def {name}(N: size, x: f32[N, {ncta}, {groups}, {height}, {cols}] @ CudaGmemLine
 """, "N=3")
 
 
+def scatter(ncta, cta_stride, rows, cols, swizzle, ty):
+    """Each CTA of a group sends each its rows, which leave as they came."""
+    groups = cta_stride
+    height = ncta * rows
+    memory = f"Sm90_SmemSwizzled({swizzle})" if swizzle else "CudaSmemLinear"
+    unit = "cuda_cta_in_cluster"
+    strided = f"{unit}_strided({groups})" if groups > 1 else unit
+    name = f"bulk_scatter_{ncta}_{cta_stride}_{rows}x{cols}_{swizzle}_{ty}"
+    shape = f"{ncta}, {groups}, {ncta}, {rows}, {cols}"
+    return Case(name, ("Sm90_bulk_scatter", ), f"""\
+def {name}(N: size, x: {ty}[N, {ncta}, {groups}, {height}, {cols}] @ CudaGmemLinear,
+           y: {ty}[N, {shape}] @ CudaGmemLinear):
+    with CudaDeviceFunction(clusterDim={ncta * groups}, blockDim=32):
+        for t in cuda_tasks(0, N):
+            got: barrier[{ncta}, {groups}, 1 @ (ring_buffer_by(depth=1))] @ CudaMbarrier
+            s: {ty}[{ncta}, {groups}, {height}, {cols}] @ {memory}
+            r: {ty}[{shape}] @ {memory}
+            for o in cuda_threads(0, {groups}, unit={ncta} * {strided}):
+                for c in cuda_threads(0, {ncta}, unit={strided}):
+                    for j in cuda_threads(0, {cols}, unit=cuda_thread):
+                        for i in seq(0, {height}):
+                            s[c, o, i, j] = x[t, c, o, i, j]
+            Fence(cuda_in_order, cuda_generic_and_async_proxy)
+            for o in cuda_threads(0, {groups}, unit={ncta} * {strided}):
+                Sm90_bulk_scatter(r[0:{ncta}, o, 0:{ncta}, 0:{rows}, 0:{cols}],
+                    s[0:{ncta}, o, 0:{height}, 0:{cols}], T={ty}, ncta={ncta},
+                    rows={rows}, cols={cols}, span={height}, cta_stride={cta_stride},
+                    swizzle={swizzle}) >> got[0:{ncta}, o, 0]
+                for c in cuda_threads(0, {ncta}, unit={strided}):
+                    Arrive(cuda_temporal, 1) >> got[0:{ncta}, o, 0] >> got[c, o, 0]
+                    Await(got[c, o, 0], cuda_in_order, 0)
+                    for j in cuda_threads(0, {cols}, unit=cuda_thread):
+                        for d in seq(0, {ncta}):
+                            for i in seq(0, {rows}):
+                                y[t, c, o, d, i, j] = r[c, o, d, i, j]
+            Fence(cuda_in_order, cuda_in_order)
+""", "N=3")
+
+
 def tma(verb, dst, src, ty, sizes, swizzle):
     return (
         f"Sm90_tma_{verb}_2d({dst}, {src}, dst={ty}, src={ty}, "
@@ -286,6 +325,10 @@ def cases():
         yield cluster_reduce(ncta, cta_stride, 8, 16, 64, "bf16")
         yield cluster_reduce(ncta, cta_stride, 16, 8, 32, "f32")
         yield cluster_reduce(ncta, cta_stride, 8, 32, 0, "f16")
+        yield scatter(ncta, cta_stride, 8, 32, 128, "f32")
+        yield scatter(ncta, cta_stride, 16, 32, 64, "bf16")
+        yield scatter(ncta, cta_stride, 8, 8, 32, "f32")
+        yield scatter(ncta, cta_stride, 1, 16, 0, "ui8")
     eight = ("e4m3", "e5m2")
     for swizzle in (32, 64, 128):
         for ty in ("bf16", "f16", "f32") + eight:
