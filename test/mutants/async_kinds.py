@@ -136,7 +136,7 @@ def more(n):
     return n + 1
 
 
-PROTOCOL = "B-PHASE B-LAP B-COUNT B-CYCLE B-TX deadlock machine"
+PROTOCOL = "B-PHASE B-LAP B-COUNT B-CYCLE B-TX CL-EXIT deadlock machine"
 DATA = "D-RAW D-WAR D-WAW X-COVER X-VALUE poison"
 ANY = PROTOCOL + " " + DATA
 FREE = r"mbarrier\.wait %(\w_)?(empty|free).* origin"

@@ -1,6 +1,7 @@
 """What the tables of kinds share: the sizes at which a mutant is wrong, and a
 row of the lowered ones."""
 from edits import all_of, replace
+from faults import CLUSTERS
 
 
 def always(base, trips, tasks):
@@ -49,8 +50,10 @@ def late_off_period(base, trips, tasks):
 
 def off_period(base, trips, tasks):
     """A ring's position after a task is not a whole number of turns of slot and
-    parity, and there is a next task."""
-    return tasks >= 2 and trips % (2 * base.depth) != 0
+    parity, and there is a next task, or perhaps a wait at the end."""
+    if trips % (2 * base.depth) == 0:
+        return False
+    return True if tasks >= 2 else None if base.like in CLUSTERS else False
 
 
 class Kind:
