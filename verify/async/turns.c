@@ -162,6 +162,19 @@ static void add_variables(Collect *c, TextTurn *x, const Op *loop)
     x->round = all;
 }
 
+/* Does the loop, or one around it in the kernel, make more rounds at other
+ * sizes? Else what follows a comparison was run whatever the sizes are. */
+static bool rounds_vary(const Op *loop)
+{
+    for (const Op *o = loop; o && o->code != OP_async_kernel; o = op_parent(o))
+        for (unsigned i = 0; i < o->n_operands; i++)
+            if (o->operands[i].kind == OPND_index &&
+                (o->code == OP_ctl_for || o->code == OP_async_tasks) &&
+                o->operands[i].u.index->n_terms > 0)
+                return true;
+    return false;
+}
+
 /* The loop around a comparison of a kernel that it is to be come to again in:
  * the innermost whose variable it has, else the innermost. */
 static void find_loop(Collect *c, TextTurn *x)
@@ -176,6 +189,8 @@ static void find_loop(Collect *c, TextTurn *x)
         affine_walk_vars(x->e, uses_loop, &u);
     }
     x->loop = x->loop ? x->loop : innermost;
+    if (!rounds_vary(x->loop))
+        x->loop = NULL;
     for (const Op *o = x->loop; o && o->code != OP_async_kernel;
          o = op_parent(o))
         add_variables(c, x, o);
