@@ -241,12 +241,17 @@ def main():
     torch.zeros(1, device="cuda")
     binding = load_binding(compile_c(args.folder, "exo_gemm"))
     with open(os.path.join(args.folder, "tuned.json"), encoding="utf-8") as f:
-        entries = [e for e in json.load(f)["entries"] if e["layout"] != "tn" or
-                   e.get("epilogue") or e.get("batched") or e.get("output")]
+        plain, entries = [], []
+        for e in json.load(f)["entries"]:
+            is_plain = e["layout"] == "tn" and not (
+                e.get("epilogue") or e.get("batched") or e.get("output"))
+            (plain if is_plain else entries).append(e)
     counts = [check_entry(torch, binding, e, args.only)
               for e in entries]
     if "bf16" in binding.types:
-        counts += [check_arrays(torch, binding), check_tuning(torch, binding)]
+        counts.append(check_arrays(torch, binding))
+    if any(e["type"] == "bf16" for e in plain):
+        counts.append(check_tuning(torch, binding))
     wrong = sum(c[0] for c in counts)
     print(f"{sum(c[1] for c in counts) - wrong} right, {wrong} wrong")
     if args.bench:
