@@ -281,6 +281,9 @@ void scalar_encode(ScalarType type, double value, void *bits)
     if (type == TY_f32 && value == value) { /* the machine's own conversion */
         float f = (float)value;
         memcpy(bits, &f, sizeof f);
+    } else if (type == TY_bf16 && (double)(float)value == value) {
+        uint16_t u = scalar_bf16_from_f32((float)value);
+        memcpy(bits, &u, sizeof u);
     } else if (t->kind == SK_FLOAT)
         scalar_store_bits(type, encode_float(t, value), bits);
     else if (type == TY_bool)
@@ -378,12 +381,4 @@ float scalar_tf32_rna(float x)
     if (magnitude == 0x7f800000u)
         return x;
     return scalar_f32_from_bits((u + 0x1000u) & ~0x1fffu);
-}
-
-float scalar_tf32_truncate(float x)
-{
-    uint32_t u = scalar_f32_bits(x);
-    if ((u & 0x7fffffffu) > 0x7f800000u)
-        return scalar_f32_from_bits(0x7fffffffu);
-    return scalar_f32_from_bits(u & ~0x1fffu);
 }

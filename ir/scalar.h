@@ -131,12 +131,6 @@ bool scalar_is_poison(ScalarType type, const void *bits);
  * `cvt.rna.tf32.f32`. May overflow to infinity; NaN becomes canonical. */
 float scalar_tf32_rna(float x);
 
-/* f32 to tf32 by clearing the low 13 bits: what wgmma with .tf32 operands does
- * to raw f32 ("will truncate lower 13 bits of the 32-bit input data", PTX ISA,
- * section "wgmma.mma_async"). A NaN stays one here, also when its payload is in
- * those bits. */
-float scalar_tf32_truncate(float x);
-
 /* Bits of a f32. */
 static inline uint32_t scalar_f32_bits(float x)
 {
@@ -151,6 +145,18 @@ static inline float scalar_f32_from_bits(uint32_t u)
     float x;
     memcpy(&x, &u, sizeof x);
     return x;
+}
+
+/* f32 to tf32 by clearing the low 13 bits: what wgmma with .tf32 operands does
+ * to raw f32 ("will truncate lower 13 bits of the 32-bit input data", PTX ISA,
+ * section "wgmma.mma_async"). A NaN stays one here, also when its payload is in
+ * those bits. */
+static inline float scalar_tf32_truncate(float x)
+{
+    uint32_t u = scalar_f32_bits(x);
+    if ((u & 0x7fffffffu) > 0x7f800000u)
+        return scalar_f32_from_bits(0x7fffffffu);
+    return scalar_f32_from_bits(u & ~0x1fffu);
 }
 
 /* Fast path: bf16 bits to f32, the same value as scalar_decode. */

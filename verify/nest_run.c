@@ -218,6 +218,12 @@ static bool side_by_side(const int64_t *at, size_t n)
     return true;
 }
 
+/* What the tensor core takes of f32. */
+static bool is_tf32(const NestChain *c)
+{
+    return c->n_steps == 1 && c->steps[0]->code == OP_arith_tf32;
+}
+
 /* Rows in type T.
  *   load_row: n elements of t at `at` + place[..], to out[0], out[step], ..;
  *       run: they lie side by side. False when one was never written.
@@ -253,6 +259,11 @@ static bool side_by_side(const int64_t *at, size_t n)
                     t->elem_bytes <= sizeof(T);                                \
         if (!load_row_##T(t, at, sum->from[f], sum->n, run, out, step))        \
             return false;                                                      \
+        if (held && is_tf32(chain)) {                                          \
+            for (size_t i = 0; i < sum->n; i++)                                \
+                out[i * step] = (T)scalar_tf32_truncate((float)out[i * step]); \
+            return true;                                                       \
+        }                                                                      \
         for (size_t i = 0; chain->n_steps && i < sum->n; i++) {                \
             double x = held ? (double)out[i * step]                            \
                             : tensor_get(t, at + sum->from[f][i]);             \

@@ -412,6 +412,26 @@ static void touch_all(AsyncRun *r, const MachineEvent *e, Chunk *c)
     s->size = CHUNK;
 }
 
+/* What the access has made of a state that it met, of whole chunks as far as
+ * they are in it, n at most; how many they are. */
+static int64_t touch_alike(Shadow *sh, Chunk *c, int64_t n)
+{
+    const Touch *t = &sh->touch;
+    State *from = c->whole;
+    unsigned at = 0;
+    while (at < t->n && t->from[at] != from)
+        at++;
+    if (at == t->n)
+        return 0;
+    int64_t k = 0;
+    for (; k < n && size_of(&c[k]) == CHUNK && c[k].whole == from; k++)
+        c[k].whole = t->to[at];
+    t->to[at]->refs += (uint32_t)k;
+    if (from) /* the access itself keeps one */
+        from->refs -= (uint32_t)k;
+    return k;
+}
+
 static unsigned part_size(int64_t at, int64_t n)
 {
     unsigned size = CHUNK;
@@ -431,6 +451,10 @@ static void shared_span(AsyncRun *r, const MachineEvent *e)
         int64_t stop = (at / CHUNK + 1) * CHUNK;
         int64_t n = (stop < end ? stop : end) - at;
         Chunk *c = &chunks[at / CHUNK];
+        int64_t alike = n == CHUNK ? touch_alike(sh, c, (end - at) / CHUNK) : 0;
+        at += alike * CHUNK;
+        if (alike)
+            continue;
         split(r, c, part_size(at % CHUNK, n));
         unsigned size = size_of(c);
         if (size == CHUNK)

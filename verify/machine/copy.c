@@ -90,11 +90,17 @@ void effect_finish(Machine *mc, Effect *e)
     free(e);
 }
 
+/* Are any of these bytes fresh from ordinary stores? */
+static bool is_generic(const Cta *cta, int64_t at, int64_t n)
+{
+    return at < cta->generic_hi && at + n > cta->generic_lo &&
+           memchr(cta->generic + at, 1, (size_t)n);
+}
+
 bool check_proxy(Machine *mc, const Warp *w, uint32_t lanes, const Op *op,
                  const Cta *cta, int64_t at, size_t n)
 {
-    if (at >= cta->generic_hi || at + (int64_t)n <= cta->generic_lo ||
-        !memchr(cta->generic + at, 1, n))
+    if (!is_generic(cta, at, (int64_t)n))
         return true;
     return machine_fail(mc, w, lanes, op, "proxy",
                         "reads shared byte %lld of cta %u through the async "
@@ -520,29 +526,58 @@ static void side_event(Machine *mc, const Effect *e, const Cta *cta,
                      s->bytes - i < 16 ? s->bytes - i : 16, write);
 }
 
-/* Moves the bytes between data and shared memory, chunk by chunk. */
+/* Bytes that an engine wrote. */
+static void mark_loaded(Cta *cta, int64_t at, int64_t n)
+{
+    memset(cta->written + at, 1, (size_t)n);
+    memset(cta->generic + at, 0, (size_t)n);
+}
+
+static bool may_read(Machine *mc, const Effect *e, const Cta *cta, int64_t at,
+                     int64_t n)
+{
+    if (!check_proxy(mc, e->warp, e->lanes, e->op, cta, at, (size_t)n))
+        return false;
+    return !memchr(cta->written + at, 0, (size_t)n) ||
+           machine_fail(mc, e->warp, e->lanes, e->op, "poison",
+                        "reads shared byte %lld of cta %u, which was never "
+                        "written",
+                        (long long)at, cta->rank);
+}
+
+/* A chunk nearly always has 16 bytes. */
+static void copy_chunk(unsigned char *to, const unsigned char *from, int64_t n)
+{
+    if (n == 16)
+        memcpy(to, from, 16);
+    else
+        memcpy(to, from, (size_t)n);
+}
+
+/* Moves the bytes between data and shared memory, chunk by chunk. What holds of
+ * all of them is asked or said at once where the swizzle leaves them together.
+ */
 static bool move_shared(Machine *mc, Effect *e, Cta *cta, const SharedSide *s,
                         bool write)
 {
+    bool together = !s->swizzle || s->bytes % 128 == 0;
+    bool clean = !write && together && !is_generic(cta, s->at, s->bytes) &&
+                 !memchr(cta->written + s->at, 0, (size_t)s->bytes);
     if (write)
         mma_forget(mc, cta, s->at, (s->bytes + 127) / 128 * 128);
+    if (write && together)
+        mark_loaded(cta, s->at, s->bytes);
     for (int64_t i = 0; i < s->bytes; i += 16) {
-        size_t n = (size_t)(s->bytes - i < 16 ? s->bytes - i : 16);
+        int64_t n = s->bytes - i < 16 ? s->bytes - i : 16;
         int64_t at = shared_address(s->swizzle, s->at + i);
-        if (write) {
-            memcpy(cta->smem + at, e->data + i, n);
-            memset(cta->written + at, 1, n);
-            memset(cta->generic + at, 0, n);
-            continue;
-        }
-        if (!check_proxy(mc, e->warp, e->lanes, e->op, cta, at, n))
+        if (write && !together)
+            mark_loaded(cta, at, n);
+        if (!write && !clean && !may_read(mc, e, cta, at, n))
             return false;
-        if (memchr(cta->written + at, 0, n))
-            return machine_fail(mc, e->warp, e->lanes, e->op, "poison",
-                                "reads shared byte %lld of cta %u, which was "
-                                "never written",
-                                (long long)at, cta->rank);
-        memcpy(e->data + i, cta->smem + at, n);
+        if (write)
+            copy_chunk(cta->smem + at, e->data + i, n);
+        else
+            copy_chunk(e->data + i, cta->smem + at, n);
     }
     side_event(mc, e, cta, s, write);
     return true;

@@ -91,8 +91,9 @@ typedef struct Frag {
     int64_t n;
     uint32_t *live; /* lanes that hold a value, by slot */
     double *x;      /* n rows of 32 lanes */
-    /* The same contents as a 16 x n tile, as wgmma leaves them; while `packed`
-     * live and x are not up to date: frag_settle makes them so. */
+    /* The same contents as a 16 x n tile, as wgmma leaves them, but for the
+     * bits of NaN; while `packed` live and x are not up to date: frag_settle
+     * makes them so. */
     float *tile;
     const struct TileMap *map;
     bool packed;
@@ -273,6 +274,10 @@ typedef struct EffectRef {
 
 /* ---- kernel and machine -------------------------------------------------- */
 
+typedef struct FreeLanes {
+    double *x; /* of no value now */
+} FreeLanes;
+
 /* The last op in the text that takes a value, and how often it does. */
 typedef struct LastUse {
     const Op *op;
@@ -310,6 +315,7 @@ struct Machine {
     Cluster *clusters;
     VEC(EffectRef) effects;
     Frag *free_frags;
+    VEC(FreeLanes) free_lanes;
     struct TileMap *tile_maps;
     struct MmaFetch *fetch;         /* operands.c; NULL: nothing was fetched */
     SpanVec lane_spans[WARP_LANES]; /* that an op touches, by lane */
@@ -360,6 +366,16 @@ bool kernel_ends(const Kernel *k, const Op *op, const Value *v);
  * turn receives how often the ring was filled before, when there is one. */
 const MemObj *warp_access(Warp *w, const Op *op, const Access *a, unsigned lane,
                           int64_t *index, int64_t *turn);
+/* The same for one lane after the other: what does not vary between them is
+ * found for the first. Begins as zeros. */
+typedef struct LaneAccess {
+    const MemObj *obj;
+    const Access *access;
+    bool varies[TENSOR_MAX_RANK];
+    int64_t index[TENSOR_MAX_RANK];
+} LaneAccess;
+bool lane_access(Warp *w, const Op *op, const Access *a, unsigned lane,
+                 LaneAccess *x);
 bool place_at(Warp *w, const Op *op, const MemObj *obj, const int64_t *index,
               unsigned lane, Place *out);
 bool place_read(Warp *w, const Op *op, const Place *p, unsigned lane,
@@ -382,6 +398,9 @@ void lane_spans_event(Warp *w, const Op *op, const MemObj *o, const Cta *cta,
 /* ---- values (values are by warp: warp.c) --------------------------------- */
 
 double *warp_lanes(Warp *w, const Value *v); /* made when absent */
+/* After op: the lanes of operands that nothing takes any more are free. Few
+ * values are alive at once, and an unrolled kernel has thousands. */
+void warp_drop_lanes(Warp *w, const Op *op);
 Frag *frag_new(Machine *mc, int64_t n);
 void frag_drop(Machine *mc, Frag *f);
 void frag_settle(Frag *f);

@@ -25,6 +25,10 @@ static Step exec_arith(Warp *w, const Op *op, uint32_t mask)
         FOR_LANES(l, mask) out[l] = value_fma(t, in[0][l], in[1][l], in[2][l]);
         return STEP_next;
     }
+    if (op->code == OP_arith_add) {
+        FOR_LANES(l, mask) out[l] = value_add(t, in[0][l], in[1][l]);
+        return STEP_next;
+    }
     FOR_LANES(l, mask)
     {
         double v[4] = { 0 };
@@ -37,12 +41,11 @@ static Step exec_arith(Warp *w, const Op *op, uint32_t mask)
 
 /* ---- lanes and memory ---------------------------------------------------- */
 
-static bool lane_place(Warp *w, const Op *op, unsigned lane, Place *out)
+static bool lane_place(Warp *w, const Op *op, unsigned lane, LaneAccess *x,
+                       Place *out)
 {
-    int64_t index[TENSOR_MAX_RANK];
-    const MemObj *o =
-        warp_access(w, op, op->operands[0].u.access, lane, index, NULL);
-    return o && place_at(w, op, o, index, lane, out);
+    return lane_access(w, op, op->operands[0].u.access, lane, x) &&
+           place_at(w, op, x->obj, x->index, lane, out);
 }
 
 /* One place for all lanes, where the access does not depend on the lane. */
@@ -57,11 +60,13 @@ static bool is_uniform(Warp *w, const Op *op)
 static Step exec_load(Warp *w, const Op *op, uint32_t mask)
 {
     double *out = warp_lanes(w, op->results[0]);
+    LaneAccess at = { 0 };
     Place p;
     if (is_uniform(w, op)) {
         unsigned first = (unsigned)__builtin_ctz(mask);
         double x;
-        if (!lane_place(w, op, first, &p) || !place_read(w, op, &p, first, &x))
+        if (!lane_place(w, op, first, &at, &p) ||
+            !place_read(w, op, &p, first, &x))
             return STEP_failed;
         place_event(w, op, &p, mask, false);
         FOR_LANES(l, mask) out[l] = x;
@@ -69,7 +74,8 @@ static Step exec_load(Warp *w, const Op *op, uint32_t mask)
     }
     FOR_LANES(l, mask)
     {
-        if (!lane_place(w, op, l, &p) || !place_read(w, op, &p, l, &out[l]))
+        if (!lane_place(w, op, l, &at, &p) ||
+            !place_read(w, op, &p, l, &out[l]))
             return STEP_failed;
         place_event(w, op, &p, 1u << l, false);
     }
@@ -99,12 +105,13 @@ static Cta *peer_of(Warp *w, const Op *op, unsigned lane)
     return cta;
 }
 
-static bool load_neighbours(Warp *w, const Op *op, unsigned lane)
+static bool load_neighbours(Warp *w, const Op *op, unsigned lane, LaneAccess *x)
 {
     int64_t index[TENSOR_MAX_RANK];
-    const MemObj *o =
-        warp_access(w, op, op->operands[0].u.access, lane, index, NULL);
-    Cta *cta = o ? peer_of(w, op, lane) : NULL;
+    if (!lane_access(w, op, op->operands[0].u.access, lane, x))
+        return false;
+    const MemObj *o = x->obj;
+    Cta *cta = peer_of(w, op, lane);
     SpanVec *spans = &w->machine->lane_spans[lane];
     Place p;
     if (!cta)
@@ -112,6 +119,7 @@ static bool load_neighbours(Warp *w, const Op *op, unsigned lane)
     if (o->space != SPACE_shared)
         return machine_fail(w->machine, w, 1u << lane, op, "machine",
                             "loads from what is no shared memory");
+    memcpy(index, x->index, sizeof index);
     for (unsigned i = 0; i < op->n_results; i++) {
         if (!place_at(w, op, o, index, lane, &p))
             return false;
@@ -132,8 +140,9 @@ static bool load_neighbours(Warp *w, const Op *op, unsigned lane)
 
 static Step exec_cluster_load(Warp *w, const Op *op, uint32_t mask)
 {
+    LaneAccess at = { 0 };
     FOR_LANES(l, mask)
-    if (!load_neighbours(w, op, l))
+    if (!load_neighbours(w, op, l, &at))
         return STEP_failed;
     return STEP_next;
 }
@@ -141,10 +150,11 @@ static Step exec_cluster_load(Warp *w, const Op *op, uint32_t mask)
 static Step exec_store(Warp *w, const Op *op, uint32_t mask)
 {
     const double *v = warp_lanes(w, op->operands[1].u.value);
+    LaneAccess at = { 0 };
     FOR_LANES(l, mask)
     {
         Place p;
-        if (!lane_place(w, op, l, &p))
+        if (!lane_place(w, op, l, &at, &p))
             return STEP_failed;
         place_write(w, &p, v[l]);
         place_event(w, op, &p, 1u << l, true);
@@ -157,11 +167,12 @@ static Step exec_reduce(Warp *w, const Op *op, uint32_t mask)
     const double *a = warp_lanes(w, op->operands[1].u.value);
     const double *b =
         op->n_operands == 3 ? warp_lanes(w, op->operands[2].u.value) : NULL;
+    LaneAccess at = { 0 };
     FOR_LANES(l, mask)
     {
         Place p;
         double x;
-        if (!lane_place(w, op, l, &p))
+        if (!lane_place(w, op, l, &at, &p))
             return STEP_failed;
         if (p.outside)
             continue;
@@ -317,7 +328,7 @@ static Step exec_shfl(Warp *w, const Op *op, uint32_t mask)
     return STEP_next;
 }
 
-Step exec_memory(Warp *w, const Op *op, uint32_t mask)
+static Step exec(Warp *w, const Op *op, uint32_t mask)
 {
     switch (op->code) {
     case OP_mem_load:
@@ -346,4 +357,12 @@ Step exec_memory(Warp *w, const Op *op, uint32_t mask)
     default:
         return exec_arith(w, op, mask);
     }
+}
+
+Step exec_memory(Warp *w, const Op *op, uint32_t mask)
+{
+    Step step = exec(w, op, mask);
+    if (step == STEP_next)
+        warp_drop_lanes(w, op);
+    return step;
 }

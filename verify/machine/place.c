@@ -159,6 +159,25 @@ const MemObj *warp_access(Warp *w, const Op *op, const Access *a, unsigned lane,
     return o;
 }
 
+bool lane_access(Warp *w, const Op *op, const Access *a, unsigned lane,
+                 LaneAccess *x)
+{
+    const Kernel *k = w->machine->k;
+    if (!x->obj) {
+        x->access = kernel_access(k, a);
+        x->obj = warp_access(w, op, a, lane, x->index, NULL);
+        for (unsigned d = 0; x->obj && d < x->access->rank; d++)
+            x->varies[d] = x->access->dims[d].kind != DIM_ring &&
+                           kernel_varies(k, x->access->dims[d].lo);
+        return x->obj != NULL;
+    }
+    for (unsigned d = 0; d < x->access->rank; d++)
+        if (x->varies[d] &&
+            !warp_index(w, op, x->access->dims[d].lo, lane, &x->index[d]))
+            return false;
+    return true;
+}
+
 int64_t shared_address(uint32_t swizzle, int64_t offset)
 {
     return offset ^ ((offset >> 3) & (int64_t)swizzle);

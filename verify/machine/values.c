@@ -9,10 +9,30 @@
 
 double *warp_lanes(Warp *w, const Value *v)
 {
+    Machine *mc = w->machine;
     WarpVal *x = &w->vals[v->id];
-    if (!x->lanes)
-        x->lanes = ARENA_ARRAY(w->machine->arena, double, WARP_LANES);
+    if (x->lanes)
+        return x->lanes;
+    if (mc->free_lanes.len) {
+        x->lanes = mc->free_lanes.data[--mc->free_lanes.len].x;
+        memset(x->lanes, 0, WARP_LANES * sizeof *x->lanes);
+    } else {
+        x->lanes = ARENA_ARRAY(mc->arena, double, WARP_LANES);
+    }
     return x->lanes;
+}
+
+void warp_drop_lanes(Warp *w, const Op *op)
+{
+    for (unsigned i = 0; i < op->n_operands; i++) {
+        const Value *v = op->operands[i].u.value;
+        if (op->operands[i].kind != OPND_value || !w->vals[v->id].lanes ||
+            !kernel_ends(w->machine->k, op, v))
+            continue;
+        FreeLanes free = { w->vals[v->id].lanes };
+        VEC_PUSH(w->machine->arena, &w->machine->free_lanes, free);
+        w->vals[v->id].lanes = NULL;
+    }
 }
 
 Frag *frag_new(Machine *mc, int64_t n)
@@ -50,14 +70,16 @@ void frag_settle(Frag *f)
     if (!f || !f->packed)
         return;
     size_t stride = fma_padded((size_t)f->map->cols);
+    const float nan = scalar_f32_from_bits(0x7fffffffu);
     f->packed = false;
-    for (int64_t i = 0; i < f->map->n; i++) {
-        int64_t slot = f->map->slot[i];
-        f->live[slot] |= 1u << f->map->lane[i];
-        f->x[slot * WARP_LANES + f->map->lane[i]] =
-            (double)f->tile[(size_t)(i / f->map->cols) * stride +
-                            (size_t)(i % f->map->cols)];
-    }
+    int64_t i = 0;
+    for (const float *row = f->tile; i < f->map->n; row += stride)
+        for (int64_t c = 0; c < f->map->cols; c++, i++) {
+            int64_t slot = f->map->slot[i];
+            float x = row[c] == row[c] ? row[c] : nan;
+            f->live[slot] |= 1u << f->map->lane[i];
+            f->x[slot * WARP_LANES + f->map->lane[i]] = (double)x;
+        }
 }
 
 void warp_set_frag(Warp *w, const Value *v, Frag *f)

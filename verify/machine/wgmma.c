@@ -277,8 +277,6 @@ static bool multiply(Machine *mc, Effect *e)
         fma_f32(MMA_WARP_ROWS, (size_t)e->n, (size_t)e->k, a, b, d);
     else
         multiply_rounded(e, type->elem, a, b, d, stride);
-    for (size_t i = 0; i < MMA_WARP_ROWS * stride; i++)
-        d[i] = d[i] == d[i] ? d[i] : scalar_f32_from_bits(0x7fffffffu);
     e->d_out->map = map;
     e->d_out->packed = true;
     return true;

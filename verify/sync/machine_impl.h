@@ -78,6 +78,7 @@ typedef struct SyncStep {
     ThreadsId threads;
 } SyncStep;
 
+/* Of what is remembered, at most. */
 enum {
     SYNC_STEPS = 1 << 17,
     SYNC_CHANGES = 1 << 12,
@@ -113,10 +114,12 @@ typedef struct Machine {
     BarId lowest;         /* no smaller number is free */
     unsigned n_buried;
     VEC(BarFate) fates; /* by BarId; none but while things settle */
-    SyncStep *steps;
+    SyncStep *steps;    /* n_steps of them, so many filled */
+    size_t n_steps, n_stepped;
     ChangeName *names;
     uint32_t n_names;
-    SyncChanged *made;
+    SyncChanged *made; /* n_made of them, so many filled */
+    size_t n_made, filled;
     const SyncEvent *event;
     unsigned generation; /* of state numbers: room_make changes them */
     size_t room_at;      /* bytes of states at which to make room */

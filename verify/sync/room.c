@@ -91,7 +91,8 @@ static void take_over(Machine *m, const Copying *c)
     m->handles.len = 1;
     m->live.len = m->by_state.len = 0;
     m->images.len = m->stamps.len = 0;
-    memset(m->steps, 0, SYNC_STEPS * sizeof *m->steps);
+    memset(m->steps, 0, m->n_steps * sizeof *m->steps);
+    m->n_stepped = 0;
     changes_forget(m);
     for (size_t i = 0; i < c->made.len; i++) {
         VEC_PUSH(m->arena, &m->handles, c->made.data[i]);
