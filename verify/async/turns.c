@@ -162,17 +162,33 @@ static void add_variables(Collect *c, TextTurn *x, const Op *loop)
     x->round = all;
 }
 
-/* Does the loop, or one around it in the kernel, make more rounds at other
- * sizes? Else what follows a comparison was run whatever the sizes are. */
-static bool rounds_vary(const Op *loop)
+/* Is e made of variables of loops and of threads alone? */
+static bool has_no_sizes(const Collect *c, const Affine *e)
+{
+    for (uint32_t i = 0; i < e->n_terms; i++) {
+        const Atom *a = e->terms[i].atom;
+        bool divides = a->kind == ATOM_floordiv || a->kind == ATOM_mod;
+        VarKind kind = VAR_size;
+        if (a->kind == ATOM_var)
+            kind = var_get(c->m->exprs, a->var)->kind;
+        if (divides ? !has_no_sizes(c, a->arg)
+                    : kind != VAR_iter && kind != VAR_coord)
+            return false;
+    }
+    return true;
+}
+
+/* Is e the same, and come to in as many rounds, at all sizes? Then each run has
+ * shown what follows either side. */
+static bool same_in_runs(const Collect *c, const Affine *e, const Op *loop)
 {
     for (const Op *o = loop; o && o->code != OP_async_kernel; o = op_parent(o))
         for (unsigned i = 0; i < o->n_operands; i++)
-            if (o->operands[i].kind == OPND_index &&
-                (o->code == OP_ctl_for || o->code == OP_async_tasks) &&
-                o->operands[i].u.index->n_terms > 0)
-                return true;
-    return false;
+            if ((o->code == OP_ctl_for || o->code == OP_async_tasks) &&
+                o->operands[i].kind == OPND_index &&
+                !has_no_sizes(c, o->operands[i].u.index))
+                return false;
+    return has_no_sizes(c, e);
 }
 
 /* The loop around a comparison of a kernel that it is to be come to again in:
@@ -189,7 +205,7 @@ static void find_loop(Collect *c, TextTurn *x)
         affine_walk_vars(x->e, uses_loop, &u);
     }
     x->loop = x->loop ? x->loop : innermost;
-    if (!rounds_vary(x->loop))
+    if (same_in_runs(c, x->e, x->loop))
         x->loop = NULL;
     for (const Op *o = x->loop; o && o->code != OP_async_kernel;
          o = op_parent(o))
