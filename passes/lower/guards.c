@@ -10,8 +10,7 @@
  *
  *   if w < 1 { elect { for k { wait, copy, arrive, advance } } }
  *
- * Any lane may be the elected one, so that both do the same. What a step of the
- * loading warp costs bounds small tiles. */
+ * Any lane may be the elected one, so that both do the same. */
 #include "passes/lower/lower.h"
 
 /* The op of b that alone has an effect, or NULL. */
@@ -30,26 +29,12 @@ static Op *only_effect(const Block *b)
 
 /* ---- what stays in a loop ------------------------------------------------ */
 
-typedef struct VarSearch {
-    VarId var;
-    bool found;
-} VarSearch;
-
-static void compare_var(VarId v, void *user)
-{
-    VarSearch *search = user;
-    search->found |= v == search->var;
-}
-
 static bool is_guard(const Op *op, VarId iterator)
 {
     if (op->code == OP_async_elect)
         return true;
-    if (op->code != OP_ctl_if || op->n_blocks != 1 || op->n_results > 0)
-        return false;
-    VarSearch search = { .var = iterator };
-    cond_walk_vars(op->operands[0].u.cond, compare_var, &search);
-    return !search.found;
+    return op->code == OP_ctl_if && op->n_blocks == 1 && op->n_results == 0 &&
+           !cond_uses(op->operands[0].u.cond, iterator);
 }
 
 static bool is_result(const Op *op, const Value *v)

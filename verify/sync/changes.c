@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* PLACES: at which a name may be. */
-enum { MOST_TARGETS = 16, PLACES = 8, LEAST_CHANGED = 1 << 10 };
+enum { MOST_TARGETS = 16, PLACES = 8 };
 
 struct ChangeName {
     Change change;
@@ -17,14 +17,7 @@ struct ChangeName {
 void changes_open(Machine *m)
 {
     m->names = ARENA_ARRAY(m->arena, ChangeName, SYNC_CHANGES);
-    m->n_made = LEAST_CHANGED;
-    m->made = ARENA_ARRAY(m->arena, SyncChanged, m->n_made);
-}
-
-void changes_forget(Machine *m)
-{
-    memset(m->made, 0, m->n_made * sizeof *m->made);
-    m->filled = 0;
+    memo_open(&m->made, m->arena, SYNC_CHANGED);
 }
 
 /* ---- numbers of changes ------------------------------------------------- */
@@ -125,48 +118,17 @@ static StateId change_state(Machine *m, const Change *c, StateId id)
                         m->scratch.data + n_reads);
 }
 
-/* The two places for what a change makes of a state; those of one change and
- * states that follow each other are side by side, as they are asked for. */
-static SyncChanged *made_at(const Machine *m, uint32_t number, StateId from)
-{
-    uint64_t hash = number * UINT64_C(0x9e3779b97f4a7c15) >> 32;
-    return &m->made[2 * (hash + from) & (m->n_made - 2)];
-}
-
-static void made_put(Machine *m, SyncChanged x)
-{
-    SyncChanged *at = made_at(m, x.change, x.from);
-    m->filled += !at[1].change;
-    at[1] = at[0];
-    at[0] = x;
-}
-
-/* A run that is short has a small table: few pages to clear and to look at. */
-static void made_grow(Machine *m)
-{
-    const SyncChanged *old = m->made;
-    size_t n = m->n_made;
-    m->n_made = 4 * n;
-    m->filled = 0;
-    m->made = ARENA_ARRAY(m->arena, SyncChanged, m->n_made);
-    while (n-- > 0)
-        if (old[n].change)
-            made_put(m, old[n]);
-}
-
 static StateId change_again(Machine *m, const Change *c, uint32_t number,
                             StateId from)
 {
-    const SyncChanged *made = made_at(m, number, from);
-    for (unsigned i = 0; number && i < 2; i++)
-        if (made[i].from == from && made[i].change == number)
-            return made[i].to;
-    StateId to = change_state(m, c, from);
+    MemoKey key = { .from = from, .what = number };
+    StateId to;
     if (!number)
+        return change_state(m, c, from);
+    if (memo_find(&m->made, key, &to))
         return to;
-    if (m->filled > m->n_made / 2 && m->n_made < SYNC_CHANGED)
-        made_grow(m);
-    made_put(m, (SyncChanged){ from, to, number });
+    to = change_state(m, c, from);
+    memo_put(&m->made, key, to);
     return to;
 }
 

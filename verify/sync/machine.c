@@ -149,55 +149,17 @@ static bool step(Machine *m, Touching *a, StateId from, StateId *to)
     return true;
 }
 
-/* ---- steps that are remembered ------------------------------------------ */
-
-enum { LEAST_STEPS = 1 << 10 };
-
-static SyncStep *step_at(const Machine *m, StateId from, uint32_t node,
-                         ThreadsId c)
-{
-    uint64_t hash = (from * UINT64_C(2654435761) ^ ((uint64_t)node << 32 | c)) *
-                    UINT64_C(0x9e3779b97f4a7c15);
-    return &m->steps[hash >> 40 & (m->n_steps - 2)];
-}
-
-static void step_put(Machine *m, SyncStep x)
-{
-    SyncStep *at = step_at(m, x.from, x.node, x.threads);
-    m->n_stepped += !at[1].to;
-    at[1] = at[0];
-    at[0] = x;
-}
-
-static void steps_grow(Machine *m)
-{
-    const SyncStep *old = m->steps;
-    size_t n = m->n_steps;
-    m->n_steps = 4 * n;
-    m->n_stepped = 0;
-    m->steps = ARENA_ARRAY(m->arena, SyncStep, m->n_steps);
-    while (n-- > 0)
-        if (old[n].to)
-            step_put(m, old[n]);
-}
-
 /* step, remembered unless trailing barriers make it depend on counts. */
 static bool step_again(Machine *m, Touching *a, StateId from, StateId *to)
 {
-    const SyncStep *s = step_at(m, from, a->node, a->c);
-    for (unsigned i = 0; !a->n_pend && i < 2; i++)
-        if (s[i].from == from && s[i].node == a->node && s[i].threads == a->c &&
-            s[i].to) {
-            *to = s[i].to;
-            return true;
-        }
+    MemoKey key = { .from = from, .what = a->node + 1, .of = a->c };
+    if (a->n_pend)
+        return step(m, a, from, to);
+    if (memo_find(&m->steps, key, to))
+        return true;
     if (!step(m, a, from, to))
         return false;
-    if (a->n_pend)
-        return true;
-    if (m->n_stepped > m->n_steps / 2 && m->n_steps < SYNC_STEPS)
-        steps_grow(m);
-    step_put(m, (SyncStep){ from, *to, a->node, a->c });
+    memo_put(&m->steps, key, *to);
     return true;
 }
 
@@ -581,8 +543,7 @@ SyncMachine *sync_machine_new(Arena *arena, SyncRun *run, int64_t **grains)
     m->grains = grains;
     m->records = record_table_new(arena, run->pool);
     m->instances = ARENA_ARRAY(arena, Instance, p->n_tensors);
-    m->n_steps = LEAST_STEPS;
-    m->steps = ARENA_ARRAY(arena, SyncStep, m->n_steps);
+    memo_open(&m->steps, arena, SYNC_STEPS);
     VEC_PUSH(arena, &m->handles, ((Handle){ 0 }));
     m->lowest = 1;
     changes_open(m);

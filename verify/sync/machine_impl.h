@@ -13,6 +13,7 @@
 #define EXO_VERIFY_SYNC_MACHINE_IMPL_H
 
 #include "verify/sync/machine.h"
+#include "verify/sync/memo.h"
 
 typedef uint32_t HandleId; /* 0: an untouched cell */
 
@@ -71,13 +72,6 @@ typedef struct BarOwner {
     SyncElement element;
 } BarOwner;
 
-/* What an access makes of a state: remembered, contents never change. */
-typedef struct SyncStep {
-    StateId from, to;
-    uint32_t node;
-    ThreadsId threads;
-} SyncStep;
-
 /* Of what is remembered, at most. */
 enum {
     SYNC_STEPS = 1 << 17,
@@ -87,12 +81,6 @@ enum {
 };
 
 typedef struct ChangeName ChangeName;
-
-/* What a change, by its number, makes of a state: remembered. */
-typedef struct SyncChanged {
-    StateId from, to;
-    uint32_t change;
-} SyncChanged;
 
 typedef struct Machine {
     SyncMachine pub;
@@ -114,12 +102,10 @@ typedef struct Machine {
     BarId lowest;         /* no smaller number is free */
     unsigned n_buried;
     VEC(BarFate) fates; /* by BarId; none but while things settle */
-    SyncStep *steps;    /* n_steps of them, so many filled */
-    size_t n_steps, n_stepped;
+    Memo steps; /* what an access makes of a state, by node and threads */
     ChangeName *names;
     uint32_t n_names;
-    SyncChanged *made; /* n_made of them, so many filled */
-    size_t n_made, filled;
+    Memo made; /* what a change makes of one, by its number */
     const SyncEvent *event;
     unsigned generation; /* of state numbers: room_make changes them */
     size_t room_at;      /* bytes of states at which to make room */
@@ -221,8 +207,6 @@ void changes_open(Machine *m);
 /* Changes the states behind all live handles at once. Fails the run where there
  * is no room for them. */
 void change_all(Machine *m, const Change *c);
-/* States have other numbers from now on. */
-void changes_forget(Machine *m);
 
 /* ---- room.c ------------------------------------------------------------- */
 

@@ -3,7 +3,6 @@
  * anew, in another table, and the old one is dropped. */
 #include "verify/sync/machine_impl.h"
 
-#include <string.h>
 
 /* States and handles below this are never worth the walk over all cells. */
 enum { LEAST = 64 << 20 };
@@ -91,9 +90,8 @@ static void take_over(Machine *m, const Copying *c)
     m->handles.len = 1;
     m->live.len = m->by_state.len = 0;
     m->images.len = m->stamps.len = 0;
-    memset(m->steps, 0, m->n_steps * sizeof *m->steps);
-    m->n_stepped = 0;
-    changes_forget(m);
+    memo_forget(&m->steps);
+    memo_forget(&m->made);
     for (size_t i = 0; i < c->made.len; i++) {
         VEC_PUSH(m->arena, &m->handles, c->made.data[i]);
         handle_watch(m, (HandleId)i + 1, c->made.data[i].state);

@@ -10,6 +10,10 @@ BOX = [2, 3, 2, 4]
 
 # ---- tensor copies -------------------------------------------------------------
 
+def tile_memory(swizzle):
+    return f"Sm90_SmemSwizzled({swizzle})" if swizzle else "CudaSmemLinear"
+
+
 def shapes(rank, swizzle, ty):
     """A box, and a tensor two boxes wide in each dimension but the first."""
     box = BOX[: rank - 1] + [(swizzle or 64) // BYTES[ty]]
@@ -22,7 +26,7 @@ def shapes(rank, swizzle, ty):
 def copy(rank, swizzle, ty, out):
     """A task loads a box by TMA and stores it, or adds it, elsewhere."""
     box, tensor, window = shapes(rank, swizzle, ty)
-    memory = f"Sm90_SmemSwizzled({swizzle})" if swizzle else "CudaSmemLinear"
+    memory = tile_memory(swizzle)
     sizes = comma(f"size{i}={b}" for i, b in enumerate(box))
     args = (f"dst={ty}, src={ty}, {sizes}, smem_box=({comma(box)}, ), "
             f"swizzle={swizzle}")
@@ -94,13 +98,16 @@ def {name}(N: size, x: {ty}[{comma(tensor)}] @ CudaGmemLinear,
 """, "N=48")
 
 
+def every_cta(stride):
+    unit = "cuda_cta_in_cluster"
+    return f"{unit}_strided({stride})" if stride > 1 else unit
+
+
 def cluster_reduce(ncta, cta_stride, rows, cols, swizzle, out):
     """Each CTA has rows for all of its group, adds up its own of all CTAs'."""
     groups = cta_stride
     height = ncta * rows
-    memory = f"Sm90_SmemSwizzled({swizzle})" if swizzle else "CudaSmemLinear"
-    unit = "cuda_cta_in_cluster"
-    strided = f"{unit}_strided({groups})" if groups > 1 else unit
+    memory, strided = tile_memory(swizzle), every_cta(groups)
     name = f"cluster_reduce_{ncta}_{cta_stride}_{rows}x{cols}_{swizzle}_{out}"
     return Case(name, ("Sm90_cluster_reduce_f32", ), f"""\
 def {name}(N: size, x: f32[N, {ncta}, {groups}, {height}, {cols}] @ CudaGmemLinear,
@@ -134,9 +141,7 @@ def scatter(ncta, cta_stride, rows, cols, swizzle, ty):
     """Each CTA of a group sends each its rows, which leave as they came."""
     groups = cta_stride
     height = ncta * rows
-    memory = f"Sm90_SmemSwizzled({swizzle})" if swizzle else "CudaSmemLinear"
-    unit = "cuda_cta_in_cluster"
-    strided = f"{unit}_strided({groups})" if groups > 1 else unit
+    memory, strided = tile_memory(swizzle), every_cta(groups)
     name = f"bulk_scatter_{ncta}_{cta_stride}_{rows}x{cols}_{swizzle}_{ty}"
     shape = f"{ncta}, {groups}, {ncta}, {rows}, {cols}"
     return Case(name, ("Sm90_bulk_scatter", ), f"""\
