@@ -2,6 +2,8 @@
  * than 4096 bytes, which is what C17 promises. */
 #include "codegen/c_dispatch_text.h"
 
+#include "codegen/c_emit.h"
+
 const char c_dispatch_arguments[] =
     "/* C's element type, and the bias's: that of @, or another one. */\n"
     "typedef enum {\n"
@@ -169,7 +171,8 @@ const char c_dispatch_waves[] =
     "(double)n;\n"
     "    if (!x->sums)\n"
     "        return 0;\n"
-    "    return parts > x->sums || bytes > 64 << 20 ? -1 : 1e-6 * bytes;\n"
+    "    return parts > x->sums || bytes > (double)" C_POOL_BYTES "\n"
+    "               ? -1 : 1e-6 * bytes;\n"
     "}\n"
     "\n"
     "static double @_waves(const @_kernel *x, double rounds, double steps,\n"

@@ -15,6 +15,10 @@
 
 #include "codegen/c_print.h"
 
+/* What the pool of a library's temporaries keeps of what was given back, and
+ * the most that a kernel which is chosen may take of it; printed C. */
+#define C_POOL_BYTES "(UINT64_C(64) << 20)"
+
 typedef enum CNeed {
     NEED_floordiv = 1u << 0,
     NEED_mod = 1u << 1,

@@ -305,7 +305,7 @@ static const char text_pool[] =
     "{\n"
     "    exo_pool_properties properties = {\n"
     "        .pinned = 1, .on_device = 1, .device = device};\n"
-    "    uint64_t kept = UINT64_C(64) << 20;\n"
+    "    uint64_t kept = " C_POOL_BYTES ";\n"
     "    int code = exo_driver.MemPoolCreate(&c->pool, &properties);\n"
     "    if (code != 0)\n"
     "        return exo_driver_status(procedure, code, \"cuMemPoolCreate\", "
