@@ -13,12 +13,13 @@
  * Any lane may be the elected one, so that both do the same. */
 #include "passes/lower/lower.h"
 
-/* The op of b that alone has an effect, or NULL. */
+/* The op of b that alone has an effect, or takes all lanes of a warp; NULL. */
 static Op *only_effect(const Block *b)
 {
     Op *found = NULL;
     for (Op *op = b->first; op; op = op->next) {
-        if (op_has(op, OPT_PURE) || op->code == OP_ctl_yield)
+        if ((op_has(op, OPT_PURE) && !op_has(op, OPT_COLLECTIVE)) ||
+            op->code == OP_ctl_yield)
             continue;
         if (found)
             return NULL;
