@@ -115,6 +115,8 @@ static void observe(MachineObserver *self, const MachineEvent *e)
     AsyncRun *r = (AsyncRun *)self;
     if (arena_bytes(r->order.arena) > MOST_BYTES)
         *r->too_much = true;
+    if (e->kind == MEV_launch && r->turns)
+        turns_begin(r->turns);
     if (e->kind == MEV_come) {
         turns_see(r->turns, e->op, warp_of(e), e->agent.lanes, value_in_lane,
                   (void *)e);
@@ -531,14 +533,11 @@ static void run_turn(AsyncCheck *c, TextTurn *turn, const SizeSet *sizes,
                      unsigned n, Arena *arena, StrBuf *scope)
 {
     SizeSet at;
-    bool dear;
-    if (turns_reach(c->turns, turn, arena, sizes, n, &at, &dear)) {
+    if (turns_reach(c->turns, turn, arena, sizes, n, &at)) {
         c->sizes = set_text(c, &at);
         strbuf_addf(scope, "; %s", c->sizes);
         for (unsigned i = 0; i < 2 && !is_refuted(c) && !c->ended; i++)
             run_at(c, &at, clusters_of(i));
-    } else if (!dear && turn_both_ways(c->turns, turn)) {
-        turn_take_as_seen(c->turns, turn);
     }
 }
 
@@ -555,11 +554,11 @@ static const char *run_turns(AsyncCheck *c, Prover *prover,
     strbuf_add(&text, scope);
     for (unsigned tries = 0; !is_refuted(c) && !c->ended &&
                              (next = turns_next(c->turns, prover));) {
-        bool one_way = turn_any(c->turns, next);
+        unsigned before = turn_progress(c->turns, next);
         if (tries++ < MOST_TRIES)
             run_turn(c, next, sizes, n, arena, &text);
-        next->hopeless = !turn_seen(c->turns, next) &&
-                         (one_way || !turn_any(c->turns, next));
+        if (turn_progress(c->turns, next) == before)
+            turn_give_up(c->turns, next);
     }
     const TextTurn *unseen = turns_hopeless(c->turns);
     StrBuf why = { 0 };

@@ -19,7 +19,7 @@
 #include "verify/check.h"
 #include "verify/sizes.h"
 
-#define CHECK_ASYNC_VERSION 4
+#define CHECK_ASYNC_VERSION 5
 
 /* Work of the program, as interp_estimate counts it, at the sizes of a run: a
  * GEMM of 2048 cubed takes some ten seconds and most of a GiB. */

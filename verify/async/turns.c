@@ -208,8 +208,11 @@ static void find_loop(Collect *c, TextTurn *x)
     if (same_in_runs(c, x->e, x->loop))
         x->loop = NULL;
     for (const Op *o = x->loop; o && o->code != OP_async_kernel;
-         o = op_parent(o))
+         o = op_parent(o)) {
         add_variables(c, x, o);
+        if (o == x->loop)
+            x->n_own = x->n_round;
+    }
 }
 
 static void add(Collect *c, TextTurn x)
@@ -224,7 +227,7 @@ static void add(Collect *c, TextTurn x)
         VarUse u = { c, x.op, false };
         affine_walk_vars(x.e, uses_lane, &u);
         x.by_lane = u.by_lane;
-        if (x.part)
+        if (x.kind == TURN_ge0 || x.kind == TURN_eq0)
             find_loop(c, &x);
     }
     x.m = c->m;
@@ -476,10 +479,15 @@ bool turn_both_ways(const Turns *t, const TextTurn *x)
     return seen_together(t, x, &lo, &hi) && lo != hi;
 }
 
-bool turn_side_done(const Turns *t, const TextTurn *x, bool value)
+bool turn_side_seen(const Turns *t, const TextTurn *x, bool value)
 {
     int64_t lo = 0, hi = 0;
-    return seen_together(t, x, &lo, &hi) && lo <= value && hi >= value &&
+    return seen_together(t, x, &lo, &hi) && lo <= value && hi >= value;
+}
+
+bool turn_side_done(const Turns *t, const TextTurn *x, bool value)
+{
+    return turn_side_seen(t, x, value) &&
            (!x->loop || t->seen[0][x->at].after[value] ||
             t->seen[1][x->at].after[value]);
 }
@@ -492,9 +500,10 @@ bool turn_seen(const Turns *t, const TextTurn *x)
                                                  turn_side_done(t, x, true)));
 }
 
-void turn_take_as_seen(Turns *t, const TextTurn *x)
+unsigned turn_progress(const Turns *t, const TextTurn *x)
 {
-    t->seen[t->side][x->at].after[0] = t->seen[t->side][x->at].after[1] = true;
+    return turn_any(t, x) + turn_both_ways(t, x) + turn_side_done(t, x, false) +
+           turn_side_done(t, x, true);
 }
 
 static void note(Seen *s, int64_t v)
@@ -556,28 +565,47 @@ static bool decides(const TextTurn *x, const LaneValue *at)
     return true;
 }
 
-/* Which round it is, in 30 bits. */
-static uint32_t round_of(const TextTurn *x, const LaneValue *at)
+/* Which round it is, by variables [from, to) of the turn's. */
+static uint64_t round_of(const TextTurn *x, const LaneValue *at, unsigned from,
+                         unsigned to)
 {
     uint64_t h = HASH_SEED;
     int64_t v;
-    for (unsigned i = 0; i < x->n_round; i++)
+    for (unsigned i = from; i < to; i++)
         if (at->value(at->user, x->round[i], at->lane, &v))
             h = hash_u64(h, (uint64_t)v);
-    return (uint32_t)(h >> 34);
+    return h;
 }
 
-/* What the comparison was when the warp came to it in the round before, and is
- * now, as bits by value below the round's. */
-static void note_rounds(Turns *t, const TextTurn *x, uint64_t warp,
-                        uint32_t round, uint32_t now)
+static LastRound *last_round(Turns *t, const TextTurn *x, uint64_t warp)
 {
     bool fresh;
     uint64_t key = (uint64_t)x->at << 32 | (warp + 1);
-    uint32_t *last = key_table_at(t->arena, t->last, key, &fresh);
-    for (unsigned v = 0; v < 2 && *last >> 2 != round; v++)
-        t->seen[t->side][x->at].after[v] |= *last >> v & 1;
-    *last = round << 2 | now | (*last >> 2 == round ? *last & 3 : 0);
+    uint32_t *place = key_table_at(t->arena, t->last, key, &fresh);
+    if (fresh) {
+        VEC_PUSH(t->arena, &t->rounds, ((LastRound){ 0 }));
+        *place = (uint32_t)t->rounds.len;
+    }
+    return &t->rounds.data[*place - 1];
+}
+
+/* What the comparison was when the warp came to it in the round before; now it
+ * comes in this one. */
+static void note_rounds(Turns *t, const TextTurn *x, uint64_t warp,
+                        const LaneValue *at, unsigned now)
+{
+    LastRound *last = last_round(t, x, warp);
+    LastRound here = { .outer = round_of(x, at, x->n_own, x->n_round),
+                       .inner = round_of(x, at, 0, x->n_own),
+                       .launch = t->launch,
+                       .was = now };
+    bool within = last->launch == here.launch && last->outer == here.outer;
+    if (within && last->inner == here.inner)
+        here.was |= last->was;
+    else if (within)
+        for (unsigned v = 0; v < 2; v++)
+            t->seen[t->side][x->at].after[v] |= last->was >> v & 1;
+    *last = here;
 }
 
 /* Answers whether this process has seen it. */
@@ -599,9 +627,14 @@ static bool see(Turns *t, const TextTurn *x, uint64_t warp, uint32_t lanes,
             break;
     }
     if (x->loop)
-        note_rounds(t, x, warp, round_of(x, &first), now);
+        note_rounds(t, x, warp, &first, now);
     return s->any && (x->kind == TURN_block || s->lo != s->hi) &&
            (!x->loop || (s->after[0] && s->after[1]));
+}
+
+void turns_begin(Turns *t)
+{
+    t->launch++;
 }
 
 bool turns_at(Turns *t, const Op *op)
@@ -625,6 +658,9 @@ void turns_see(Turns *t, const Op *op, uint64_t warp, uint32_t lanes,
 }
 
 /* ---- what is left -------------------------------------------------------- */
+
+/* Questions of the prover; behind them every turn may have another side. */
+enum { MOST_ASKED = 64 };
 
 bool turn_is_lowered(const Turns *t, const TextTurn *x)
 {
@@ -718,23 +754,108 @@ static void assume_decides(Facts *f, const TextTurn *x)
     }
 }
 
-/* Is it for all that is known that the turn has another side? */
-static bool may_turn(const Turns *t, const TextTurn *x, Prover *prover)
+/* What holds where the turn stands and decides. */
+static Facts *facts_of(const Turns *t, const TextTurn *x, Arena *arena)
 {
-    int64_t v;
-    bool any = turn_side(t, x, &v);
-    Arena *arena = arena_new();
     Facts *f = prove_facts_at(arena, x->m, (Op *)x->op);
     LaunchSearch s = launches_of(t, x->op);
     if (s.n == 1)
         assume_checks(f, t, s.found,
                       op_enclosing((Op *)x->op, OP_async_kernel)->blocks[0]);
     assume_decides(f, x);
+    return f;
+}
+
+/* Is it for all that is known that the turn has another side? */
+static bool may_turn(const Turns *t, const TextTurn *x, Prover *prover)
+{
+    int64_t v;
+    bool any = turn_side(t, x, &v);
+    Arena *arena = arena_new();
+    Facts *f = facts_of(t, x, arena);
     Proof p = any ? prove_implied(prover, f, seen_side(x, f->exprs, v))
                   : prove_satisfiable(prover, f, cond_bool(f->exprs, true));
     bool fixed = p.answer == (any ? PROVE_yes : PROVE_no);
     arena_free(arena);
     return !fixed;
+}
+
+/* Variables of a round, and those of another one. */
+typedef struct Renaming {
+    ExprCtx *exprs;
+    Arena *arena;
+    Subst s;
+    VarId *from;
+    const Affine **to;
+} Renaming;
+
+static void rename_var(Renaming *r, VarId v)
+{
+    Var old = *var_get(r->exprs, v);
+    VarId fresh = var_new(r->exprs, old.name, old.kind);
+    r->from[r->s.n] = v;
+    r->to[r->s.n++] = affine_var(r->exprs, fresh);
+    var_set_bounds(r->exprs, fresh,
+                   old.lo ? affine_subst(r->exprs, old.lo, &r->s) : NULL,
+                   old.hi ? affine_subst(r->exprs, old.hi, &r->s) : NULL);
+}
+
+/* The loop's, those of loops within, and the lane. */
+static void rename_round(Renaming *r, const TextTurn *x)
+{
+    const Block *k = op_enclosing((Op *)x->op, OP_async_kernel)->blocks[0];
+    VEC(const Op *) around = { 0 };
+    unsigned n_vars = 1;
+    const Op *o = x->op;
+    do {
+        o = op_parent(o);
+        n_vars += o->blocks[0]->n_args;
+        VEC_PUSH(r->arena, &around, o);
+    } while (o != x->loop);
+    r->from = ARENA_ARRAY(r->arena, VarId, n_vars);
+    r->to = ARENA_ARRAY(r->arena, const Affine *, n_vars);
+    r->s = (Subst){ .var = r->from, .to = r->to };
+    rename_var(r, k->args[k->n_args - 1].var);
+    for (size_t n = around.len; n-- > 0;) {
+        const Block *b = around.data[n]->blocks[0];
+        for (unsigned i = 0; i < b->n_args; i++)
+            if (!b->args[i].value)
+                rename_var(r, b->args[i].var);
+    }
+}
+
+/* Can the warp come to the turn, after it was so, in a later round of its loop?
+ * A task that comes later in the same CTA, in whatever bands, is later by one
+ * of its variables. */
+static bool may_come_after(const Turns *t, const TextTurn *x, int64_t side,
+                           Prover *prover)
+{
+    Arena *arena = arena_new();
+    Facts *now = facts_of(t, x, arena), *f = facts_copy(arena, now);
+    Renaming r = { .exprs = f->exprs, .arena = arena };
+    const Cond *later = cond_bool(f->exprs, false);
+    rename_round(&r, x);
+    for (size_t i = 0; i < now->conds.len; i++)
+        facts_assume(f, cond_subst(f->exprs, now->conds.data[i], &r.s));
+    facts_assume(f, seen_side(x, f->exprs, side));
+    for (unsigned d = 0; d < x->n_own && later; d++)
+        later = cond_or(f->exprs, later,
+                        cond_cmp(f->exprs, CMP_gt,
+                                 affine_subst(f->exprs, x->round[d], &r.s),
+                                 x->round[d]));
+    bool may = prove_satisfiable(prover, f, later).answer != PROVE_no;
+    arena_free(arena);
+    return may;
+}
+
+/* Sides after which the comparison is not come to again at any sizes need not
+ * be. Is there one left after which it may be? */
+static bool may_come_again(Turns *t, const TextTurn *x, Prover *prover)
+{
+    for (unsigned v = 0; v < 2 && turn_both_ways(t, x); v++)
+        if (!turn_side_done(t, x, v) && t->n_asked++ < MOST_ASKED)
+            t->seen[t->side][x->at].after[v] = !may_come_after(t, x, v, prover);
+    return !turn_seen(t, x);
 }
 
 /* Was the block around it never entered, which is to be told instead? */
@@ -749,22 +870,35 @@ static bool within_unseen(Turns *t, const TextTurn *x)
     return false;
 }
 
-/* Questions of the prover; behind them every turn may have another side. */
-enum { MOST_ASKED = 64 };
+/* Was it given up, and no more seen of it since? */
+static bool is_hopeless(const Turns *t, const TextTurn *x)
+{
+    return x->hopeless && x->known == turn_progress(t, x);
+}
 
 TextTurn *turns_next(Turns *t, Prover *prover)
 {
     for (size_t i = 0; i < t->all.len; i++) {
         TextTurn *x = t->all.data[i];
-        if (x->hopeless || turn_seen(t, x) || within_unseen(t, x))
+        Seen *s = &t->seen[t->side][x->at];
+        if (is_hopeless(t, x) || turn_seen(t, x) || within_unseen(t, x))
             continue;
-        if (t->n_asked++ >= MOST_ASKED || may_turn(t, x, prover))
-            return x;
-        note(&t->seen[0][x->at], INT64_MIN);
-        note(&t->seen[0][x->at], INT64_MAX);
-        turn_take_as_seen(t, x);
+        if (t->n_asked++ >= MOST_ASKED || may_turn(t, x, prover)) {
+            if (!x->loop || may_come_again(t, x, prover))
+                return x;
+            continue;
+        }
+        note(s, INT64_MIN);
+        note(s, INT64_MAX);
+        s->after[0] = s->after[1] = true;
     }
     return NULL;
+}
+
+void turn_give_up(const Turns *t, TextTurn *x)
+{
+    x->hopeless = true;
+    x->known = turn_progress(t, x);
 }
 
 const TextTurn *turns_hopeless(const Turns *t)

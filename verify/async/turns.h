@@ -9,7 +9,8 @@
  *   a loop          entered, and passed by (as a comparison of its bounds)
  *   a comparison    true, and false, where it decides the condition that it is
  *                   a part of; in a loop of a kernel the same warp must come
- *                   to it again in another round after each, for what was left
+ *                   to it again after each, in another round of that loop with
+ *                   no round of a loop around it in between, for what was left
  *                   out may be missed by the next round alone
  *   a quotient, and that behind a remainder, in an index or a comparison: two
  *                   values
@@ -46,10 +47,11 @@ typedef struct TextTurn {
     const Op *loop; /* of a comparison that must be come to again: the loop that
                        makes it another one, or the innermost; else NULL */
     unsigned dim;   /* .. of its variables */
-    unsigned n_round;
-    const Affine **round; /* variables of it and of the loops around it */
-    bool hopeless;        /* not seen where it was looked for, or cannot be */
-    unsigned at;          /* in the list */
+    unsigned n_own, n_round;
+    const Affine **round; /* its variables, and those of the loops around it */
+    bool hopeless;  /* not seen where it was looked for, or cannot be, .. */
+    unsigned known; /* .. when so much of it was */
+    unsigned at;    /* in the list */
 } TextTurn;
 
 typedef struct Turns Turns;
@@ -66,6 +68,8 @@ void turns_aside(Turns *t);
 /* The value of e in a lane where op stands; false: it has none. */
 typedef bool TurnValue(void *user, const Affine *e, unsigned lane,
                        int64_t *out);
+/* A kernel begins: no warp has come to anything. */
+void turns_begin(Turns *t);
 /* Is there one to be seen at op? */
 bool turns_at(Turns *t, const Op *op);
 /* Lanes of a warp come to op, or have been there; outside of kernels the warp
@@ -88,14 +92,12 @@ void turn_print(StrBuf *out, const Turns *t, const TextTurn *turn);
 
 /* Sizes at which the turn may be seen, the cheapest found, within what a run
  * may cost: one parameter of the n sets, or of the least sizes, moved up until
- * intervals say that it may. False: none were found; *dear: but some that cost
- * more. In the arena. */
+ * intervals say that it may. False: none were found. In the arena. */
 bool turns_reach(const Turns *t, const TextTurn *turn, Arena *arena,
-                 const SizeSet *sets, unsigned n, SizeSet *out, bool *dear);
-/* Was it seen at all? Both ways, if not come to again after each? */
-bool turn_any(const Turns *t, const TextTurn *turn);
-bool turn_both_ways(const Turns *t, const TextTurn *turn);
-/* It cannot be come to again after one side: that is as good as seen. */
-void turn_take_as_seen(Turns *t, const TextTurn *turn);
+                 const SizeSet *sets, unsigned n, SizeSet *out);
+/* How much of it was seen; more when more was. */
+unsigned turn_progress(const Turns *t, const TextTurn *turn);
+/* It is not looked for again, unless more of it is seen by the way. */
+void turn_give_up(const Turns *t, TextTurn *turn);
 
 #endif

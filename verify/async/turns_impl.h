@@ -11,6 +11,13 @@ typedef struct Seen {
     int64_t lo, hi;
 } Seen;
 
+/* When a warp came to a comparison last: in which launch, in which round of the
+ * loops around the turn's, and of that; and what it was there, as bits. */
+typedef struct LastRound {
+    uint64_t outer, inner;
+    unsigned launch, was;
+} LastRound;
+
 /* The turns of one op: those not yet seen first. */
 typedef struct TurnPlace {
     unsigned n, left;
@@ -24,7 +31,9 @@ struct Turns {
     VEC(TextTurn *) all;
     VEC(TurnPlace) places;
     struct KeyTable *by_op;
-    struct KeyTable *last; /* by turn and warp: bits of what it was last */
+    struct KeyTable *last; /* by turn and warp: place in rounds, + 1 */
+    VEC(LastRound) rounds;
+    unsigned launch; /* that runs: its number */
     unsigned n_asked;
     unsigned side;   /* which process this is */
     Seen *seen[2];   /* by turn: what each process saw; shared */
@@ -41,6 +50,10 @@ const Op *turns_launch(const Turns *t, const Op *op);
 bool turn_is_lowered(const Turns *t, const TextTurn *turn);
 /* Of one that was seen one way: the value there. False: not at all. */
 bool turn_side(const Turns *t, const TextTurn *turn, int64_t *value);
+/* Was it seen both ways, if not come to again after each? */
+bool turn_both_ways(const Turns *t, const TextTurn *turn);
+/* Was it seen to be so? */
+bool turn_side_seen(const Turns *t, const TextTurn *turn, bool value);
 /* Is nothing more to be seen of the comparison where it is so? */
 bool turn_side_done(const Turns *t, const TextTurn *turn, bool value);
 /* Adds each index of host and its kernels that multiplies more variables than

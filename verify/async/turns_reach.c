@@ -32,7 +32,8 @@ typedef struct Reach {
     const SizeSet *set;
     Range *vars;    /* by VarId of the turn's module */
     uint64_t left;  /* work that may still be done */
-    int64_t rounds; /* of turn's loop, that are to come behind it */
+    int64_t rounds; /* of turn's loop, that are to come behind it, .. */
+    unsigned dim;   /* .. by this one of its variables */
 } Reach;
 
 /* ---- intervals ----------------------------------------------------------- */
@@ -122,7 +123,7 @@ static bool enter_loop(Reach *r, const Op *op, unsigned n)
         Range lo = range_of(r, op->operands[2 * d].u.index);
         Range hi = range_of(r, op->operands[2 * d + 1].u.index);
         bool known = lo.known && hi.known;
-        if (known && op == r->turn->loop && d == r->turn->dim)
+        if (known && op == r->turn->loop && d == r->dim)
             hi.hi -= r->rounds;
         r->vars[op->blocks[0]->args[d].var] =
             (Range){ known, lo.lo, hi.hi - known };
@@ -238,6 +239,14 @@ static bool may_decide(const Reach *r)
     return true;
 }
 
+/* Is there more to be seen of the comparison where it is so? Where no round is
+ * to come behind it, that it is so at all. */
+static bool wanted(const Reach *r, bool side)
+{
+    return r->rounds ? !turn_side_done(r->t, r->turn, side)
+                     : !turn_side_seen(r->t, r->turn, side);
+}
+
 static bool shows(const Reach *r)
 {
     const TextTurn *x = r->turn;
@@ -250,11 +259,10 @@ static bool shows(const Reach *r)
     if (!e.known)
         return false;
     if (x->kind == TURN_ge0)
-        return (e.lo < 0 && !turn_side_done(r->t, x, false)) ||
-               (e.hi >= 0 && !turn_side_done(r->t, x, true));
+        return (e.lo < 0 && wanted(r, false)) || (e.hi >= 0 && wanted(r, true));
     if (x->kind == TURN_eq0)
-        return ((e.lo != 0 || e.hi != 0) && !turn_side_done(r->t, x, false)) ||
-               (e.lo <= 0 && e.hi >= 0 && !turn_side_done(r->t, x, true));
+        return ((e.lo != 0 || e.hi != 0) && wanted(r, false)) ||
+               (e.lo <= 0 && e.hi >= 0 && wanted(r, true));
     return int_floordiv(e.lo, x->divisor) != v ||
            int_floordiv(e.hi, x->divisor) != v;
 }
@@ -400,9 +408,9 @@ static bool move_up_mended(Chooser *c, Reach *r, unsigned i,
     return false;
 }
 
-/* The cheapest from one of the sets; false: there are none but *dear ones. */
+/* The cheapest from one of the sets; false: there are none. */
 static bool reach_from(Chooser *c, Reach *r, const SizeSet *from, unsigned n,
-                       SizeSet *out, bool *dear)
+                       SizeSet *out)
 {
     double best = 1.0;
     for (unsigned k = 0; k < n; k++)
@@ -416,7 +424,6 @@ static bool reach_from(Chooser *c, Reach *r, const SizeSet *from, unsigned n,
                 continue;
             c->pinned[i] = true;
             double cost = chooser_mend(c) ? cost_of(r->t, &c->set) : 1.0;
-            *dear = *dear || cost >= 1.0;
             if (cost >= best)
                 continue;
             best = cost;
@@ -453,23 +460,28 @@ static int64_t ring_depth(const Op *loop)
 /* What must be come to again is best followed by as many rounds as a slot takes
  * to come again, else by a whole one before the last, which may have little to
  * do; and at sizes of whole tiles, those of the second set, where a round does
- * most. */
+ * most. Of tasks, the rounds may be those of another variable. */
 static bool reach_again(Chooser *c, Reach *r, const SizeSet *from, unsigned n,
-                        SizeSet *out, bool *dear)
+                        SizeSet *out)
 {
+    unsigned n_dims = r->turn->n_own;
     int64_t depth = ring_depth(r->turn->loop);
-    for (r->rounds = depth + 2; r->rounds > 0;
-         r->rounds = r->rounds > 2 ? 2 : r->rounds - 1) {
-        r->left = MOST_REACH;
-        if ((n > 1 && reach_from(c, r, &from[1], 1, out, dear)) ||
-            reach_from(c, r, from, n, out, dear))
-            return true;
+    for (unsigned i = 0; i < n_dims; i++) {
+        r->dim = (r->turn->dim + i) % n_dims;
+        for (r->rounds = depth + 2; r->rounds > 0;
+             r->rounds = r->rounds > 2 ? 2 : r->rounds - 1) {
+            r->left = MOST_REACH;
+            if ((n > 1 && reach_from(c, r, &from[1], 1, out)) ||
+                reach_from(c, r, from, n, out))
+                return true;
+        }
     }
-    return false;
+    r->left = MOST_REACH;
+    return !turn_both_ways(r->t, r->turn) && reach_from(c, r, from, n, out);
 }
 
 bool turns_reach(const Turns *t, const TextTurn *turn, Arena *arena,
-                 const SizeSet *sets, unsigned n, SizeSet *out, bool *dear)
+                 const SizeSet *sets, unsigned n, SizeSet *out)
 {
     Chooser *c = chooser_new(arena, t->m, t->host);
     SizeSet *from = ARENA_ARRAY(arena, SizeSet, n + 1);
@@ -479,10 +491,9 @@ bool turns_reach(const Turns *t, const TextTurn *turn, Arena *arena,
                 .left = MOST_REACH,
                 .vars =
                     ARENA_ARRAY(arena, Range, var_count(turn->m->exprs) + 1) };
-    *dear = false;
     if (n)
         memcpy(from, sets, n * sizeof *sets);
     n += least_sizes(c, &from[n]);
-    return turn->loop ? reach_again(c, &r, from, n, out, dear)
-                      : reach_from(c, &r, from, n, out, dear);
+    return turn->loop ? reach_again(c, &r, from, n, out)
+                      : reach_from(c, &r, from, n, out);
 }
