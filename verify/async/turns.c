@@ -5,6 +5,7 @@
 
 #include "verify/async/aside.h"
 #include "verify/async/program.h"
+#include "verify/sizes_impl.h"
 
 #include <string.h>
 
@@ -191,6 +192,21 @@ static bool same_in_runs(const Collect *c, const Affine *e, const Op *loop)
     return has_no_sizes(c, e);
 }
 
+/* Behind how many rounds a slot may come again: of the deepest ring that goes
+ * from round to round, or by the modulus that counts slots. Of tasks the next
+ * one may have it, since a task moves its rings on by more than one. */
+static int64_t delay_of(const Turns *t, const Op *loop)
+{
+    const Block *b = loop->blocks[0];
+    int64_t depth = t->modulus > 1 ? t->modulus : 1;
+    for (unsigned i = 0; i < b->n_args; i++) {
+        const Value *v = b->args[i].value;
+        if (v && v->type->kind == TK_ring && v->type->n > depth)
+            depth = v->type->n;
+    }
+    return loop->code == OP_ctl_for ? depth : 1;
+}
+
 /* The loop around a comparison of a kernel that it is to be come to again in:
  * the innermost whose variable it has, else the innermost. */
 static void find_loop(Collect *c, TextTurn *x)
@@ -209,10 +225,14 @@ static void find_loop(Collect *c, TextTurn *x)
         x->loop = NULL;
     for (const Op *o = x->loop; o && o->code != OP_async_kernel;
          o = op_parent(o)) {
+        unsigned from = x->n_round;
         add_variables(c, x, o);
-        if (o == x->loop)
-            x->n_own = x->n_round;
+        if (x->n_round > from && x->n_loops < TURN_LOOPS)
+            x->loops[x->n_loops++] =
+                (TurnLoop){ o, from, x->n_round, delay_of(c->t, o) };
     }
+    for (unsigned v = 0; v < 2; v++)
+        x->need[v] = x->n_loops ? x->loops[0].delay : 0;
 }
 
 static void add(Collect *c, TextTurn x)
@@ -415,7 +435,10 @@ Turns *turns_new(Arena *arena, Module *m, const Op *host, Module *of,
                  const Op *proc)
 {
     Turns *t = ARENA_NEW(arena, Turns);
-    *t = (Turns){ .arena = arena, .m = m, .host = host };
+    *t = (Turns){ .arena = arena,
+                  .m = m,
+                  .host = host,
+                  .modulus = chooser_new(arena, m, host)->modulus };
     t->by_op = ARENA_NEW(arena, KeyTable);
     t->last = ARENA_NEW(arena, KeyTable);
     Collect c = { .t = t, .m = m };
@@ -485,11 +508,26 @@ bool turn_side_seen(const Turns *t, const TextTurn *x, bool value)
     return seen_together(t, x, &lo, &hi) && lo <= value && hi >= value;
 }
 
+/* Is what s has enough of what comes behind the comparison where it is so? */
+static bool is_followed(const Seen *s, const TextTurn *x, bool value)
+{
+    unsigned level = x->level[value];
+    return level >= x->n_loops || s->after[level][value] >= x->need[value];
+}
+
 bool turn_side_done(const Turns *t, const TextTurn *x, bool value)
 {
     return turn_side_seen(t, x, value) &&
-           (!x->loop || t->seen[0][x->at].after[value] ||
-            t->seen[1][x->at].after[value]);
+           (is_followed(&t->seen[0][x->at], x, value) ||
+            is_followed(&t->seen[1][x->at], x, value));
+}
+
+const TurnLoop *turn_loop(const Turns *t, const TextTurn *x)
+{
+    for (unsigned v = 0; v < 2; v++)
+        if (!turn_side_done(t, x, v) && x->level[v] < x->n_loops)
+            return &x->loops[x->level[v]];
+    return NULL;
 }
 
 bool turn_seen(const Turns *t, const TextTurn *x)
@@ -565,16 +603,22 @@ static bool decides(const TextTurn *x, const LaneValue *at)
     return true;
 }
 
-/* Which round it is, by variables [from, to) of the turn's. */
-static uint64_t round_of(const TextTurn *x, const LaneValue *at, unsigned from,
-                         unsigned to)
+/* Which rounds of its loops it is in: out[i] of loop i and of what is around
+ * it. */
+static void rounds_of(const TextTurn *x, const LaneValue *at, uint64_t *out)
 {
     uint64_t h = HASH_SEED;
     int64_t v;
-    for (unsigned i = from; i < to; i++)
-        if (at->value(at->user, x->round[i], at->lane, &v))
-            h = hash_u64(h, (uint64_t)v);
-    return h;
+    unsigned i = x->n_round, level = x->n_loops;
+    while (true) {
+        unsigned from = level ? x->loops[level - 1].to : 0;
+        while (i > from)
+            if (at->value(at->user, x->round[--i], at->lane, &v))
+                h = hash_u64(h, (uint64_t)v);
+        out[level] = h;
+        if (!level--)
+            return;
+    }
 }
 
 static LastRound *last_round(Turns *t, const TextTurn *x, uint64_t warp)
@@ -589,23 +633,34 @@ static LastRound *last_round(Turns *t, const TextTurn *x, uint64_t warp)
     return &t->rounds.data[*place - 1];
 }
 
-/* What the comparison was when the warp came to it in the round before; now it
- * comes in this one. */
+/* The warp comes to the comparison, which is `now` here: of loop `level`, in
+ * the round that it came to it last, in another one, or another time. */
+static void note_round(LastRound *last, Seen *s, unsigned level, bool within,
+                       bool same, unsigned now)
+{
+    int64_t *since = last->since[level], *after = s->after[level];
+    for (unsigned v = 0; v < 2; v++) {
+        since[v] = within ? since[v] + (since[v] && !same) : 0;
+        if (!since[v])
+            since[v] = now >> v & 1;
+        if (since[v] - 1 > after[v])
+            after[v] = since[v] - 1;
+    }
+}
+
 static void note_rounds(Turns *t, const TextTurn *x, uint64_t warp,
                         const LaneValue *at, unsigned now)
 {
     LastRound *last = last_round(t, x, warp);
-    LastRound here = { .outer = round_of(x, at, x->n_own, x->n_round),
-                       .inner = round_of(x, at, 0, x->n_own),
-                       .launch = t->launch,
-                       .was = now };
-    bool within = last->launch == here.launch && last->outer == here.outer;
-    if (within && last->inner == here.inner)
-        here.was |= last->was;
-    else if (within)
-        for (unsigned v = 0; v < 2; v++)
-            t->seen[t->side][x->at].after[v] |= last->was >> v & 1;
-    *last = here;
+    uint64_t here[TURN_LOOPS + 1];
+    rounds_of(x, at, here);
+    for (unsigned i = 0; i < x->n_loops; i++)
+        note_round(last, &t->seen[t->side][x->at], i,
+                   last->launch == t->launch &&
+                       last->round[i + 1] == here[i + 1],
+                   last->round[i] == here[i], now);
+    memcpy(last->round, here, (x->n_loops + 1) * sizeof *here);
+    last->launch = t->launch;
 }
 
 /* Answers whether this process has seen it. */
@@ -629,7 +684,7 @@ static bool see(Turns *t, const TextTurn *x, uint64_t warp, uint32_t lanes,
     if (x->loop)
         note_rounds(t, x, warp, &first, now);
     return s->any && (x->kind == TURN_block || s->lo != s->hi) &&
-           (!x->loop || (s->after[0] && s->after[1]));
+           is_followed(s, x, false) && is_followed(s, x, true);
 }
 
 void turns_begin(Turns *t)
@@ -754,7 +809,7 @@ static void assume_decides(Facts *f, const TextTurn *x)
     }
 }
 
-/* What holds where the turn stands and decides. */
+/* What holds where the turn stands. */
 static Facts *facts_of(const Turns *t, const TextTurn *x, Arena *arena)
 {
     Facts *f = prove_facts_at(arena, x->m, (Op *)x->op);
@@ -762,7 +817,6 @@ static Facts *facts_of(const Turns *t, const TextTurn *x, Arena *arena)
     if (s.n == 1)
         assume_checks(f, t, s.found,
                       op_enclosing((Op *)x->op, OP_async_kernel)->blocks[0]);
-    assume_decides(f, x);
     return f;
 }
 
@@ -773,6 +827,7 @@ static bool may_turn(const Turns *t, const TextTurn *x, Prover *prover)
     bool any = turn_side(t, x, &v);
     Arena *arena = arena_new();
     Facts *f = facts_of(t, x, arena);
+    assume_decides(f, x);
     Proof p = any ? prove_implied(prover, f, seen_side(x, f->exprs, v))
                   : prove_satisfiable(prover, f, cond_bool(f->exprs, true));
     bool fixed = p.answer == (any ? PROVE_yes : PROVE_no);
@@ -801,7 +856,7 @@ static void rename_var(Renaming *r, VarId v)
 }
 
 /* The loop's, those of loops within, and the lane. */
-static void rename_round(Renaming *r, const TextTurn *x)
+static void rename_round(Renaming *r, const TextTurn *x, const Op *loop)
 {
     const Block *k = op_enclosing((Op *)x->op, OP_async_kernel)->blocks[0];
     VEC(const Op *) around = { 0 };
@@ -811,7 +866,7 @@ static void rename_round(Renaming *r, const TextTurn *x)
         o = op_parent(o);
         n_vars += o->blocks[0]->n_args;
         VEC_PUSH(r->arena, &around, o);
-    } while (o != x->loop);
+    } while (o != loop);
     r->from = ARENA_ARRAY(r->arena, VarId, n_vars);
     r->to = ARENA_ARRAY(r->arena, const Affine *, n_vars);
     r->s = (Subst){ .var = r->from, .to = r->to };
@@ -824,37 +879,52 @@ static void rename_round(Renaming *r, const TextTurn *x)
     }
 }
 
-/* Can the warp come to the turn, after it was so, in a later round of its loop?
- * A task that comes later in the same CTA, in whatever bands, is later by one
- * of its variables. */
+/* Can the warp come to the turn, after it was so where it decides, so many
+ * rounds of the loop later? A task that comes later in the same CTA, in
+ * whatever bands, is later by one of its variables. */
 static bool may_come_after(const Turns *t, const TextTurn *x, int64_t side,
-                           Prover *prover)
+                           const TurnLoop *loop, int64_t need, Prover *prover)
 {
     Arena *arena = arena_new();
-    Facts *now = facts_of(t, x, arena), *f = facts_copy(arena, now);
+    Facts *here = facts_of(t, x, arena), *f = facts_copy(arena, here);
     Renaming r = { .exprs = f->exprs, .arena = arena };
     const Cond *later = cond_bool(f->exprs, false);
-    rename_round(&r, x);
-    for (size_t i = 0; i < now->conds.len; i++)
-        facts_assume(f, cond_subst(f->exprs, now->conds.data[i], &r.s));
+    rename_round(&r, x, loop->op);
+    for (size_t i = 0; i < here->conds.len; i++)
+        facts_assume(f, cond_subst(f->exprs, here->conds.data[i], &r.s));
+    assume_decides(f, x);
     facts_assume(f, seen_side(x, f->exprs, side));
-    for (unsigned d = 0; d < x->n_own && later; d++)
-        later = cond_or(f->exprs, later,
-                        cond_cmp(f->exprs, CMP_gt,
-                                 affine_subst(f->exprs, x->round[d], &r.s),
-                                 x->round[d]));
+    for (unsigned d = loop->from; d < loop->to && later; d++)
+        later =
+            cond_or(f->exprs, later,
+                    cond_cmp(f->exprs, CMP_ge,
+                             affine_subst(f->exprs, x->round[d], &r.s),
+                             affine_add_const(f->exprs, x->round[d], need)));
     bool may = prove_satisfiable(prover, f, later).answer != PROVE_no;
     arena_free(arena);
     return may;
 }
 
-/* Sides after which the comparison is not come to again at any sizes need not
- * be. Is there one left after which it may be? */
-static bool may_come_again(Turns *t, const TextTurn *x, Prover *prover)
+/* What is behind the comparison where it is so: in fewer rounds where no size
+ * has as many, and then in the next loop. */
+static void settle_side(Turns *t, TextTurn *x, bool v, Prover *prover)
+{
+    while (!turn_side_done(t, x, v) && t->n_asked++ < MOST_ASKED) {
+        const TurnLoop *loop = &x->loops[x->level[v]];
+        if (may_come_after(t, x, v, loop, x->need[v], prover))
+            return;
+        if (x->need[v] > 1)
+            x->need[v] = 1;
+        else if (++x->level[v] < x->n_loops)
+            x->need[v] = x->loops[x->level[v]].delay;
+    }
+}
+
+/* Is there a side left after which it may be come to again? */
+static bool may_come_again(Turns *t, TextTurn *x, Prover *prover)
 {
     for (unsigned v = 0; v < 2 && turn_both_ways(t, x); v++)
-        if (!turn_side_done(t, x, v) && t->n_asked++ < MOST_ASKED)
-            t->seen[t->side][x->at].after[v] = !may_come_after(t, x, v, prover);
+        settle_side(t, x, v, prover);
     return !turn_seen(t, x);
 }
 
@@ -890,7 +960,7 @@ TextTurn *turns_next(Turns *t, Prover *prover)
         }
         note(s, INT64_MIN);
         note(s, INT64_MAX);
-        s->after[0] = s->after[1] = true;
+        x->level[0] = x->level[1] = x->n_loops;
     }
     return NULL;
 }

@@ -36,6 +36,15 @@ typedef enum TurnKind {
     TURN_product   /* e has other values, for all that is known */
 } TurnKind;
 
+/* A loop around a comparison that must be come to again. */
+typedef struct TurnLoop {
+    const Op *op;
+    unsigned from, to; /* its variables among the turn's */
+    int64_t delay; /* rounds behind which a slot may come again, at least 1 */
+} TurnLoop;
+
+enum { TURN_LOOPS = 4 };
+
 typedef struct TextTurn {
     TurnKind kind;
     Module *m;
@@ -47,8 +56,12 @@ typedef struct TextTurn {
     const Op *loop; /* of a comparison that must be come to again: the loop that
                        makes it another one, or the innermost; else NULL */
     unsigned dim;   /* .. of its variables */
-    unsigned n_own, n_round;
-    const Affine **round; /* its variables, and those of the loops around it */
+    unsigned n_loops, n_round;
+    TurnLoop loops[TURN_LOOPS]; /* that loop, and those around it */
+    const Affine **round; /* the variables of all of these, and further out */
+    unsigned level[2];    /* in which of the loops it must be come to again
+                                   after it was false, and true; n_loops: in none */
+    int64_t need[2];      /* .. in so many rounds behind */
     bool hopeless;  /* not seen where it was looked for, or cannot be, .. */
     unsigned known; /* .. when so much of it was */
     unsigned at;    /* in the list */

@@ -5,17 +5,21 @@
 #include "verify/async/turns.h"
 
 /* What was seen of one turn: the least and greatest value, and of a comparison
- * whether a warp came to it again after it was false, and true. */
+ * in how many rounds of each of its loops a warp came to it again after it was
+ * false, and true. */
 typedef struct Seen {
-    bool any, after[2];
+    bool any;
     int64_t lo, hi;
+    int64_t after[TURN_LOOPS][2];
 } Seen;
 
-/* When a warp came to a comparison last: in which launch, in which round of the
- * loops around the turn's, and of that; and what it was there, as bits. */
+/* When a warp came to a comparison last: in which launch, in which round of
+ * each of its loops and what is around them; and the rounds of each since it
+ * was false, and true, that one included. */
 typedef struct LastRound {
-    uint64_t outer, inner;
-    unsigned launch, was;
+    unsigned launch;
+    uint64_t round[TURN_LOOPS + 1];
+    int64_t since[TURN_LOOPS][2];
 } LastRound;
 
 /* The turns of one op: those not yet seen first. */
@@ -34,6 +38,7 @@ struct Turns {
     struct KeyTable *last; /* by turn and warp: place in rounds, + 1 */
     VEC(LastRound) rounds;
     unsigned launch; /* that runs: its number */
+    int64_t modulus; /* by which slots of shared memory are counted, or 0 */
     unsigned n_asked;
     unsigned side;   /* which process this is */
     Seen *seen[2];   /* by turn: what each process saw; shared */
@@ -56,6 +61,8 @@ bool turn_both_ways(const Turns *t, const TextTurn *turn);
 bool turn_side_seen(const Turns *t, const TextTurn *turn, bool value);
 /* Is nothing more to be seen of the comparison where it is so? */
 bool turn_side_done(const Turns *t, const TextTurn *turn, bool value);
+/* The loop in which it is to be come to again next, or NULL. */
+const TurnLoop *turn_loop(const Turns *t, const TextTurn *turn);
 /* Adds each index of host and its kernels that multiplies more variables than
  * any of proc does (NULL: two are too many), as hopeless. */
 void turns_products(Turns *t, Module *of, const Op *proc);

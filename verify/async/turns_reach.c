@@ -30,10 +30,11 @@ typedef struct Reach {
     const TextTurn *turn;
     const Op *launch; /* of the kernel, or NULL */
     const SizeSet *set;
-    Range *vars;    /* by VarId of the turn's module */
-    uint64_t left;  /* work that may still be done */
-    int64_t rounds; /* of turn's loop, that are to come behind it, .. */
-    unsigned dim;   /* .. by this one of its variables */
+    Range *vars;          /* by VarId of the turn's module */
+    uint64_t left;        /* work that may still be done */
+    const TurnLoop *loop; /* in which it is to be come to again, or NULL, .. */
+    int64_t rounds;       /* .. with so many rounds behind it, .. */
+    unsigned dim;         /* .. by this one of its variables */
 } Reach;
 
 /* ---- intervals ----------------------------------------------------------- */
@@ -123,7 +124,7 @@ static bool enter_loop(Reach *r, const Op *op, unsigned n)
         Range lo = range_of(r, op->operands[2 * d].u.index);
         Range hi = range_of(r, op->operands[2 * d + 1].u.index);
         bool known = lo.known && hi.known;
-        if (known && op == r->turn->loop && d == r->dim)
+        if (known && r->loop && op == r->loop->op && d == r->dim)
             hi.hi -= r->rounds;
         r->vars[op->blocks[0]->args[d].var] =
             (Range){ known, lo.lo, hi.hi - known };
@@ -443,20 +444,6 @@ static bool least_sizes(Chooser *c, SizeSet *out)
     return ok;
 }
 
-/* The depth of the deepest ring that goes from round to round; of a loop over
- * tasks 0, since a task moves its rings on by more than one. */
-static int64_t ring_depth(const Op *loop)
-{
-    const Block *b = loop->blocks[0];
-    int64_t depth = 0;
-    for (unsigned i = 0; loop->code == OP_ctl_for && i < b->n_args; i++) {
-        const Value *v = b->args[i].value;
-        if (v && v->type->kind == TK_ring && v->type->n > depth)
-            depth = v->type->n;
-    }
-    return depth;
-}
-
 /* What must be come to again is best followed by as many rounds as a slot takes
  * to come again, else by a whole one before the last, which may have little to
  * do; and at sizes of whole tiles, those of the second set, where a round does
@@ -464,11 +451,12 @@ static int64_t ring_depth(const Op *loop)
 static bool reach_again(Chooser *c, Reach *r, const SizeSet *from, unsigned n,
                         SizeSet *out)
 {
-    unsigned n_dims = r->turn->n_own;
-    int64_t depth = ring_depth(r->turn->loop);
+    unsigned n_dims = r->loop->to - r->loop->from;
+    unsigned first = r->loop->op == r->turn->loop ? r->turn->dim : 0;
+    int64_t most = r->loop->delay > 1 ? r->loop->delay + 2 : 2;
     for (unsigned i = 0; i < n_dims; i++) {
-        r->dim = (r->turn->dim + i) % n_dims;
-        for (r->rounds = depth + 2; r->rounds > 0;
+        r->dim = (first + i) % n_dims;
+        for (r->rounds = most; r->rounds > 0;
              r->rounds = r->rounds > 2 ? 2 : r->rounds - 1) {
             r->left = MOST_REACH;
             if ((n > 1 && reach_from(c, r, &from[1], 1, out)) ||
@@ -489,11 +477,12 @@ bool turns_reach(const Turns *t, const TextTurn *turn, Arena *arena,
                 .turn = turn,
                 .launch = turns_launch(t, turn->op),
                 .left = MOST_REACH,
+                .loop = turn_loop(t, turn),
                 .vars =
                     ARENA_ARRAY(arena, Range, var_count(turn->m->exprs) + 1) };
     if (n)
         memcpy(from, sets, n * sizeof *sets);
     n += least_sizes(c, &from[n]);
-    return turn->loop ? reach_again(c, &r, from, n, out)
-                      : reach_from(c, &r, from, n, out);
+    return r.loop ? reach_again(c, &r, from, n, out)
+                  : reach_from(c, &r, from, n, out);
 }
