@@ -431,6 +431,13 @@ static bool collect_program(Op *op, void *user)
     return true;
 }
 
+static void note(Seen *s, int64_t v)
+{
+    s->lo = s->any && s->lo < v ? s->lo : v;
+    s->hi = s->any && s->hi > v ? s->hi : v;
+    s->any = true;
+}
+
 Turns *turns_new(Arena *arena, Module *m, const Op *host, Module *of,
                  const Op *proc)
 {
@@ -450,9 +457,13 @@ Turns *turns_new(Arena *arena, Module *m, const Op *host, Module *of,
         op_walk((Op *)proc, collect_program, &c);
     }
     turns_products(t, of, proc);
+    turns_bounds(t);
     t->n_shared = 2 * (t->all.len + 1) * sizeof(Seen);
     t->seen[0] = aside_share(t->n_shared);
     t->seen[1] = t->seen[0] ? t->seen[0] + t->all.len + 1 : NULL;
+    for (size_t i = 0; t->seen[0] && i < t->all.len; i++)
+        if (t->all.data[i]->kind == TURN_within)
+            note(&t->seen[0][i], 1);
     return t->seen[0] ? t : NULL;
 }
 
@@ -542,13 +553,6 @@ unsigned turn_progress(const Turns *t, const TextTurn *x)
 {
     return turn_any(t, x) + turn_both_ways(t, x) + turn_side_done(t, x, false) +
            turn_side_done(t, x, true);
-}
-
-static void note(Seen *s, int64_t v)
-{
-    s->lo = s->any && s->lo < v ? s->lo : v;
-    s->hi = s->any && s->hi > v ? s->hi : v;
-    s->any = true;
 }
 
 typedef struct LaneValue {
@@ -790,7 +794,7 @@ static void assume_checks(Facts *f, const Turns *t, const Op *launch,
 static const Cond *seen_side(const TextTurn *x, ExprCtx *exprs, int64_t v)
 {
     const Affine *zero = affine_const(exprs, 0);
-    CmpOp op = x->kind == TURN_ge0 ? v ? CMP_ge : CMP_lt : v ? CMP_eq : CMP_ne;
+    CmpOp op = x->kind == TURN_eq0 ? v ? CMP_eq : CMP_ne : v ? CMP_ge : CMP_lt;
     if (x->kind == TURN_quotient)
         return cond_cmp(exprs, CMP_eq, affine_floordiv(exprs, x->e, x->divisor),
                         affine_const(exprs, v));
@@ -820,6 +824,16 @@ static Facts *facts_of(const Turns *t, const TextTurn *x, Arena *arena)
     return f;
 }
 
+/* Does the comparison hold wherever it decides, or nowhere there? */
+static bool is_settled(const TextTurn *x, const Facts *f, Prover *prover)
+{
+    for (int64_t v = 0; v < 2 && x->part; v++)
+        if (prove_implied(prover, f, seen_side(x, f->exprs, v)).answer ==
+            PROVE_yes)
+            return true;
+    return false;
+}
+
 /* Is it for all that is known that the turn has another side? */
 static bool may_turn(const Turns *t, const TextTurn *x, Prover *prover)
 {
@@ -830,7 +844,8 @@ static bool may_turn(const Turns *t, const TextTurn *x, Prover *prover)
     assume_decides(f, x);
     Proof p = any ? prove_implied(prover, f, seen_side(x, f->exprs, v))
                   : prove_satisfiable(prover, f, cond_bool(f->exprs, true));
-    bool fixed = p.answer == (any ? PROVE_yes : PROVE_no);
+    bool fixed = p.answer == (any ? PROVE_yes : PROVE_no) ||
+                 (!any && is_settled(x, f, prover));
     arena_free(arena);
     return !fixed;
 }
@@ -989,6 +1004,10 @@ void turn_print(StrBuf *out, const Turns *t, const TextTurn *x)
         affine_print(out, exprs, x->e, NULL, 0);
         strbuf_add(out, " may vanish: it multiplies variables, which the "
                         "program does not");
+    } else if (x->kind == TURN_within) {
+        cond_print(out, exprs, seen_side(x, exprs, v), NULL, 0);
+        strbuf_add(out, " holds, or a place would be outside of its object; "
+                        "for all sizes it is not known");
     } else if (x->kind == TURN_block) {
         strbuf_add(out, "this is never executed");
     } else if (!any && x->part) {

@@ -15,6 +15,8 @@
  *   a quotient, and that behind a remainder, in an index or a comparison: two
  *                   values
  *   a loop's variable in a block of an if that computes with it: two values
+ *   a place in an object of a kernel, where facts do not show at once that it is
+ *   within: outside, which no right text is at any sizes
  *   a product of variables in an index of the lowered text: never, as it can
  *       vanish at any sizes, unless the program has such products too
  *
@@ -33,6 +35,7 @@ typedef enum TurnKind {
     TURN_ge0,      /* e >= 0 */
     TURN_eq0,      /* e == 0 */
     TURN_quotient, /* e floordiv divisor; by 1: e itself */
+    TURN_within,   /* e >= 0, or a place is outside of its object */
     TURN_product   /* e has other values, for all that is known */
 } TurnKind;
 

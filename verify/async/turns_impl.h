@@ -1,4 +1,4 @@
-/* Shared by turns.c, turns_products.c and turns_reach.c. */
+/* Shared by turns.c, turns_bounds.c, turns_products.c and turns_reach.c. */
 #ifndef EXO_VERIFY_ASYNC_TURNS_IMPL_H
 #define EXO_VERIFY_ASYNC_TURNS_IMPL_H
 
@@ -66,5 +66,7 @@ const TurnLoop *turn_loop(const Turns *t, const TextTurn *turn);
 /* Adds each index of host and its kernels that multiplies more variables than
  * any of proc does (NULL: two are too many), as hopeless. */
 void turns_products(Turns *t, Module *of, const Op *proc);
+/* Adds what must hold for the places in what kernels allocate to be within. */
+void turns_bounds(Turns *t);
 
 #endif

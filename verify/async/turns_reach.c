@@ -259,7 +259,7 @@ static bool shows(const Reach *r)
     Range e = range_of(r, x->e);
     if (!e.known)
         return false;
-    if (x->kind == TURN_ge0)
+    if (x->kind == TURN_ge0 || x->kind == TURN_within)
         return (e.lo < 0 && wanted(r, false)) || (e.hi >= 0 && wanted(r, true));
     if (x->kind == TURN_eq0)
         return ((e.lo != 0 || e.hi != 0) && wanted(r, false)) ||
