@@ -15,8 +15,8 @@
  *   a quotient, and that behind a remainder, in an index or a comparison: two
  *                   values
  *   a loop's variable in a block of an if that computes with it: two values
- *   a place in an object of a kernel, where facts do not show at once that it is
- *   within: outside, which no right text is at any sizes
+ *   a place in an object of a kernel, where facts do not show at once that it
+ *   is within: outside, which no right text is at any sizes
  *   a product of variables in an index of the lowered text: never, as it can
  *       vanish at any sizes, unless the program has such products too
  *
@@ -62,9 +62,10 @@ typedef struct TextTurn {
     unsigned n_loops, n_round;
     TurnLoop loops[TURN_LOOPS]; /* that loop, and those around it */
     const Affine **round; /* the variables of all of these, and further out */
-    unsigned level[2];    /* in which of the loops it must be come to again
-                                   after it was false, and true; n_loops: in none */
-    int64_t need[2];      /* .. in so many rounds behind */
+    /* In which of the loops it must be come to again after it was false, and
+     * true (n_loops: in none), and in how many rounds behind. */
+    unsigned level[2];
+    int64_t need[2];
     bool hopeless;  /* not seen where it was looked for, or cannot be, .. */
     unsigned known; /* .. when so much of it was */
     unsigned at;    /* in the list */
