@@ -10,6 +10,7 @@
 #include "codegen/llvm_emit.h"
 
 #include "ir/eir.h"
+#include "ir/eir_types.h"
 #include "ir/task_order.h"
 
 #include <string.h>
@@ -42,6 +43,16 @@ static bool flatten(Emit *e, const Op *op, unsigned first, unsigned n,
     out->n = (unsigned)parts.len;
     out->parts = parts.data;
     return true;
+}
+
+/* One register more. */
+static void add_part(Emit *e, EmitValue *flat, LLVMValueRef v)
+{
+    LLVMValueRef *parts = ARENA_ARRAY(e->arena, LLVMValueRef, flat->n + 1);
+    if (flat->n)
+        memcpy(parts, flat->parts, flat->n * sizeof *parts);
+    parts[flat->n++] = v;
+    flat->parts = parts;
 }
 
 /* Gives value v the next registers of a flattened list. */
@@ -270,71 +281,142 @@ static void group_coordinates(Emit *e, int64_t group, bool outermost,
     at[1] = in_band;
 }
 
-/* Binds the task variables to their values for task number i, each counted
- * from its lo. */
-static void bind_task(Emit *e, const Op *op, unsigned rank, LLVMValueRef i,
-                      LLVMValueRef *lo, LLVMValueRef *extent)
+/* The tasks of an op: their box, how many, and the first of the cluster. */
+typedef struct TaskSpace {
+    const Op *op;
+    LLVMValueRef lo[MAX_TASK_LOOPS], extent[MAX_TASK_LOOPS], total, first;
+    LLVMValueRef at[MAX_TASK_LOOPS]; /* of `once`: where the first lies */
+} TaskSpace;
+
+/* Where task number i lies, counted from lo. */
+static void task_coordinates(Emit *e, const TaskSpace *s, LLVMValueRef i,
+                             LLVMValueRef *at)
 {
-    LLVMValueRef coordinate[MAX_TASK_LOOPS];
-    int64_t group = op_attr_int(op, "group", 0);
-    unsigned left = rank;
+    unsigned rank = (unsigned)op_attr_int(s->op, "rank", 0), left = rank;
+    int64_t group = op_attr_int(s->op, "group", 0);
     if (group) {
         left -= 2;
-        group_coordinates(e, group, left == 0, &i, extent[left],
-                          extent[left + 1], &coordinate[left]);
+        group_coordinates(e, group, left == 0, &i, s->extent[left],
+                          s->extent[left + 1], &at[left]);
     }
     for (unsigned d = left; d-- > 0;)
-        coordinate[d] = d > 0 ? split_number(e, &i, extent[d]) : i;
-    for (unsigned d = 0; d < rank; d++) {
-        LLVMValueRef at = LLVMBuildAdd(e->b, coordinate[d], lo[d], "");
+        at[d] = d > 0 ? split_number(e, &i, s->extent[d]) : i;
+}
+
+static void bind_task(Emit *e, const TaskSpace *s, const LLVMValueRef *at)
+{
+    const Op *op = s->op;
+    for (unsigned d = 0; d < (unsigned)op_attr_int(op, "rank", 0); d++) {
+        LLVMValueRef v = LLVMBuildAdd(e->b, at[d], s->lo[d], "");
         Range range = { index_range(e, op->operands[2 * d].u.index).lo,
                         index_range(e, op->operands[2 * d + 1].u.index).hi -
                             1 };
         range.lo = range.lo < INT32_MIN ? INT32_MIN : range.lo;
         range.hi = range.hi > INT32_MAX ? INT32_MAX : range.hi;
-        emit_set_var(e, op->blocks[0]->args[d].var, range, at);
+        emit_set_var(e, op->blocks[0]->args[d].var, range, v);
     }
 }
 
-bool emit_tasks(Emit *e, Op *op)
+static LLVMValueRef at_least(Emit *e, LLVMValueRef v, int64_t least)
+{
+    LLVMTypeRef type = e->i32;
+    LLVMValueRef args[2] = { v, emit_i32(e, least) };
+    return emit_intrinsic(e, "llvm.smax", 1, &type, 2, args);
+}
+
+static bool task_space(Emit *e, Op *op, TaskSpace *s)
 {
     unsigned rank = (unsigned)op_attr_int(op, "rank", 0);
     const Block *b = op->blocks[0];
-    EmitValue init, next;
     if (rank == 0 || rank > MAX_TASK_LOOPS || 2 * rank > op->n_operands ||
-        b->n_args < rank)
+        b->n_args < eir_loop_vars(op))
         return emit_error(e, op,
                           "must have 1 to %d task variables, each with "
                           "its bounds",
                           MAX_TASK_LOOPS);
-    if (!flatten(e, op, 2 * rank, op->n_operands - 2 * rank, &init))
-        return false;
-    LLVMValueRef lo[MAX_TASK_LOOPS], extent[MAX_TASK_LOOPS], total = NULL;
+    *s = (TaskSpace){ .op = op };
     for (unsigned d = 0; d < rank; d++) {
         const Affine *from = op->operands[2 * d].u.index;
         const Affine *to = op->operands[2 * d + 1].u.index;
         const Affine *n = affine_sub(e->m->exprs, to, from);
-        lo[d] = emit_index(e, op, from, 32);
-        LLVMValueRef v = lo[d] && n ? emit_index(e, op, n, 32) : NULL;
+        s->lo[d] = emit_index(e, op, from, 32);
+        LLVMValueRef v = s->lo[d] && n ? emit_index(e, op, n, 32) : NULL;
         if (!v || b->args[d].value)
             return emit_error(e, op,
                               "must have control variables with "
                               "bounds as its first arguments");
-        if (index_range(e, n).lo < 0) {
-            LLVMTypeRef type = e->i32;
-            LLVMValueRef args[2] = { v, emit_i32(e, 0) };
-            v = emit_intrinsic(e, "llvm.smax", 1, &type, 2, args);
-        }
-        extent[d] = v;
-        total = total ? LLVMBuildNUWMul(e->b, total, v, "") : v;
+        s->extent[d] = index_range(e, n).lo < 0 ? at_least(e, v, 0) : v;
+        s->total = s->total ? LLVMBuildNUWMul(e->b, s->total, s->extent[d], "")
+                            : s->extent[d];
     }
-    LLVMValueRef first = in_clusters(e, "llvm.nvvm.read.ptx.sreg.ctaid.x");
-    LLVMValueRef step = in_clusters(e, "llvm.nvvm.read.ptx.sreg.nctaid.x");
-    Loop loop = loop_open(e, first, total, false, &init);
-    bind_task(e, op, rank, loop.i, lo, extent);
+    s->first = in_clusters(e, "llvm.nvvm.read.ptx.sreg.ctaid.x");
+    return true;
+}
+
+/* The first of tasks that are run `once` is looked for where the block begins
+ * that they stand in: the divisions take long, and what comes before the tasks
+ * need not wait for them. The PTX assembler mixes the two; the moves keep LLVM
+ * from taking the divisions back. */
+static bool find_first_task(Emit *e, Block *b)
+{
+    Op *op = b->first;
+    while (op && !(op->code == OP_async_tasks && op_attr_int(op, "once", 0)))
+        op = op->next;
+    if (!op)
+        return true;
+    TaskSpace *s = ARENA_NEW(e->arena, TaskSpace);
+    if (!task_space(e, op, s))
+        return false;
+    TaskSpace some = *s;
+    unsigned rank = (unsigned)op_attr_int(op, "rank", 0);
+    for (unsigned d = 1; d < rank; d++)
+        some.extent[d] = at_least(e, s->extent[d], 1);
+    task_coordinates(e, &some, s->first, s->at);
+    for (unsigned d = 0; d < rank; d++) {
+        Asm a = asm_new(e);
+        unsigned to = asm_out(&a, "r", e->i32);
+        unsigned from = asm_in(&a, "r", s->at[d]);
+        strbuf_addf(&a.text, "mov.b32 $%u, $%u;", to, from);
+        s->at[d] = asm_call(&a, ASM_EFFECT);
+    }
+    e->first_task = s;
+    return true;
+}
+
+bool emit_tasks(Emit *e, Op *op)
+{
+    unsigned first = eir_first_carried(op), n_vars = eir_loop_vars(op);
+    const Block *b = op->blocks[0];
+    EmitValue init, next;
+    TaskSpace s;
+    bool found = e->first_task && e->first_task->op == op;
+    if (found)
+        s = *e->first_task;
+    else if (!task_space(e, op, &s))
+        return false;
+    if (!flatten(e, op, first, op->n_operands - first, &init))
+        return false;
+    LLVMValueRef step =
+        op_attr_int(op, "once", 0)
+            ? s.total
+            : in_clusters(e, "llvm.nvvm.read.ptx.sreg.nctaid.x");
+    bool counts = 2 * n_vars > first;
+    if (counts)
+        add_part(e, &init, emit_i32(e, 0));
+    Loop loop = loop_open(e, s.first, s.total, false, &init);
+    if (!found)
+        task_coordinates(e, &s, loop.i, s.at);
+    bind_task(e, &s, s.at);
+    LLVMValueRef round = counts ? loop.phis.parts[init.n - 1] : NULL;
+    if (counts)
+        emit_set_var(e, b->args[n_vars - 1].var, (Range){ 0, INT32_MAX - 1 },
+                     round);
     bind_arguments(e, b, &loop.phis);
-    if (!emit_body(e, op->blocks[0], &next) ||
-        !loop_close(e, op, &loop, step, false, &next))
+    if (!emit_body(e, op->blocks[0], &next))
+        return false;
+    if (counts)
+        add_part(e, &next, LLVMBuildNUWAdd(e->b, round, emit_i32(e, 1), ""));
+    if (!loop_close(e, op, &loop, step, false, &next))
         return false;
     bind_results(e, op, &loop.phis);
     return true;
@@ -707,6 +789,8 @@ static bool check_results(Emit *e, const Op *op)
 
 bool emit_block(Emit *e, Block *b)
 {
+    if (!find_first_task(e, b))
+        return false;
     for (Op *op = b->first; op; op = op->next) {
         set_location(e, op);
         if (!check_results(e, op) || !emit_op(e, op))

@@ -55,6 +55,8 @@ typedef struct Emit {
     EmitVar *vars;     /* by VarId */
     unsigned n_values, n_vars;
     EmitValue yield; /* of the last ctl.yield, flattened */
+    struct TaskSpace
+        *first_task; /* that was found ahead, or NULL: llvm_ctl.c */
 } Emit;
 
 /* ---- codegen/llvm_build.c: small things --------------------------------- */

@@ -462,16 +462,20 @@ static bool add_loop_args(EirParser *p, Op *op, const ArgNameVec *vars,
 {
     Block *b = op->blocks[0];
     bool ok = true;
-    for (size_t i = 0; i < vars->len; i++) {
+    unsigned first = eir_first_carried(op);
+    for (unsigned i = 0; i < vars->len; i++) {
         const ArgName *a = &vars->data[i];
         VarId v = block_add_var(p->m, b, var_name(a->name), kind);
-        var_set_bounds(p->m->exprs, v, op->operands[2 * i].u.index,
-                       op->operands[2 * i + 1].u.index);
+        if (2 * i < first)
+            var_set_bounds(p->m->exprs, v, op->operands[2 * i].u.index,
+                           op->operands[2 * i + 1].u.index);
+        else
+            var_set_bounds(p->m->exprs, v, affine_const(p->m->exprs, 0), NULL);
         ok &= eir_define(p, a->name, a->loc, NULL, v);
     }
     for (size_t i = 0; i < carried->len; i++) {
         const ArgName *a = &carried->data[i];
-        const Value *init = op->operands[2 * vars->len + i].u.value;
+        const Value *init = op->operands[first + i].u.value;
         Value *v = block_add_value(p->m, b, init->type, eir_kept_name(a->name));
         for (unsigned d = 0; d < init->type->rank; d++)
             v->shape[d] = init->shape[d];
@@ -502,6 +506,19 @@ static bool parse_mode(EirParser *p, Head *h)
     return true;
 }
 
+/* round %r */
+static bool parse_round(EirParser *p, Head *h, ArgNameVec *vars)
+{
+    if (h->code != OP_async_tasks || !eir_accept_word(p, "round"))
+        return true;
+    ArgName arg = { p->lx.tok.text, p->lx.tok.loc };
+    if (!eir_expect(p, EIR_value))
+        return false;
+    VEC_PUSH(p->scratch, vars, arg);
+    add_param(p, h, "rounds", (Param){ .kind = PARAM_bool, .i = 1 });
+    return true;
+}
+
 /* The variables, what is carried, the rest of the head, the block. */
 static bool parse_loop(EirParser *p, Head *h, Block *into)
 {
@@ -514,8 +531,8 @@ static bool parse_loop(EirParser *p, Head *h, Block *into)
     if (h->code == OP_async_tasks)
         add_param(p, h, "rank",
                   (Param){ .kind = PARAM_int, .i = (int64_t)vars.len });
-    if (!parse_mode(p, h) || !parse_carried(p, h, &carried) ||
-        !parse_tail(p, h))
+    if (!parse_round(p, h, &vars) || !parse_mode(p, h) ||
+        !parse_carried(p, h, &carried) || !parse_tail(p, h))
         return false;
     if (carried.len != h->results.len)
         return eir_error(p, h->loc,
@@ -753,8 +770,7 @@ static bool parse_library(EirParser *p)
                                    strbuf_text(&s), s.len);
     strbuf_free(&s);
     p->m->lib = lib_child(p->lib, p->ctx);
-    if (!lib_load_text(p->m->lib, file, true) ||
-        !lib_check_entries(p->m->lib))
+    if (!lib_load_text(p->m->lib, file, true) || !lib_check_entries(p->m->lib))
         p->n_errors++;
     return true;
 }

@@ -74,7 +74,8 @@ static bool attr_is_syntax(const Op *op, const char *key)
     if (op->code == OP_ctl_for)
         return (!strcmp(key, "mode") && op_attr_str(op, "mode", NULL)) ||
                (!strcmp(key, "unit") && mode_unit(op));
-    return op->code == OP_async_tasks && !strcmp(key, "rank");
+    return op->code == OP_async_tasks &&
+           (!strcmp(key, "rank") || !strcmp(key, "rounds"));
 }
 
 /* ---- pieces of a line ---------------------------------------------------- */
@@ -314,6 +315,10 @@ static void print_loop(EirPrinter *pr, const Op *op)
         strbuf_add(pr->out, ", ");
         print_operand(pr, &op->operands[2 * i + 1]);
         strbuf_addc(pr->out, ')');
+    }
+    if (n_vars < eir_loop_vars(op) && n_vars < b->n_args) {
+        strbuf_add(pr->out, " round ");
+        eir_print_def_var(pr, b->args[n_vars++].var);
     }
     print_mode(pr, op);
     print_carried(pr, op, n_vars);

@@ -11,6 +11,11 @@ unsigned eir_first_carried(const Op *op)
     return rank > 0 && rank <= op->n_operands / 2 ? 2 * (unsigned)rank : 0;
 }
 
+unsigned eir_loop_vars(const Op *op)
+{
+    return eir_first_carried(op) / 2 + (op_attr_int(op, "rounds", 0) != 0);
+}
+
 const char *eir_callee_key(OpCode code)
 {
     switch (code) {

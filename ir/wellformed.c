@@ -383,6 +383,8 @@ static const struct {
     { "read", PARAM_bool, 0, NULL },
     { "atomic", PARAM_bool, 0, NULL },
     { "programmatic_dependent_launch", PARAM_bool, 0, NULL },
+    { "once", PARAM_bool, 0, NULL },
+    { "rounds", PARAM_bool, 0, NULL },
     { "targs", PARAM_tuple, 0, NULL },
     { "cta_xor", PARAM_tuple, 0, NULL },
     { "scope", PARAM_str, 0, "cta cluster" },

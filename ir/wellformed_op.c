@@ -148,16 +148,15 @@ bool wf_yields_ok(Wellformed *w, const Block *b)
 }
 
 /* The arguments of a loop's block: n_vars variables, then what is carried. */
-static bool loop_ok(Wellformed *w, unsigned n_vars)
+static bool loop_ok(Wellformed *w)
 {
     const Op *op = w->op;
     const Block *b = op->blocks[0];
-    if (op->n_operands < 2 * n_vars ||
-        op->n_operands - 2 * n_vars != op->n_results)
-        return wf_fault(
-            w, "carries %u values in and %u out",
-            op->n_operands < 2 * n_vars ? 0 : op->n_operands - 2 * n_vars,
-            op->n_results);
+    unsigned first = eir_first_carried(op), n_vars = eir_loop_vars(op);
+    if (op->n_operands < first || op->n_operands - first != op->n_results)
+        return wf_fault(w, "carries %u values in and %u out",
+                        op->n_operands < first ? 0 : op->n_operands - first,
+                        op->n_results);
     if (b->n_args != n_vars + op->n_results)
         return wf_fault(w, "has %u block arguments, expected %u", b->n_args,
                         n_vars + op->n_results);
@@ -166,8 +165,9 @@ static bool loop_ok(Wellformed *w, unsigned n_vars)
             return wf_fault(w, "block argument %u is to be a %s", i + 1,
                             i < n_vars ? "variable" : "value");
         if (i >= n_vars &&
-            (op->operands[n_vars + i].kind != OPND_value ||
-             !want_type(w, "initial value", operand_type(op, n_vars + i),
+            (op->operands[first + i - n_vars].kind != OPND_value ||
+             !want_type(w, "initial value",
+                        operand_type(op, first + i - n_vars),
                         b->args[i].value->type) ||
              !want_type(w, "result", op->results[i - n_vars]->type,
                         b->args[i].value->type)))
@@ -206,7 +206,7 @@ static bool for_ok(Wellformed *w)
     if (!strcmp(mode, "threads") != (unit && unit->kind == ATTR_unit))
         return wf_fault(w, unit ? "has a unit, but its mode is not threads"
                                 : "has mode threads, so it is to have a unit");
-    return group_ok(w, !strcmp(mode, "tasks")) && loop_ok(w, 1);
+    return group_ok(w, !strcmp(mode, "tasks")) && loop_ok(w);
 }
 
 static bool tasks_ok(Wellformed *w)
@@ -219,7 +219,7 @@ static bool tasks_ok(Wellformed *w)
     for (unsigned i = 0; i < 2 * (unsigned)rank; i++)
         if (op->operands[i].kind != OPND_index)
             return wf_fault(w, "bound %u is to be an index expression", i + 1);
-    return group_ok(w, rank >= 2) && loop_ok(w, (unsigned)rank);
+    return group_ok(w, rank >= 2) && loop_ok(w);
 }
 
 static bool assert_ok(Wellformed *w)

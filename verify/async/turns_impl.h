@@ -2,6 +2,7 @@
 #ifndef EXO_VERIFY_ASYNC_TURNS_IMPL_H
 #define EXO_VERIFY_ASYNC_TURNS_IMPL_H
 
+#include "ir/eir_types.h"
 #include "verify/async/turns.h"
 
 /* What was seen of one turn: the least and greatest value, and of a comparison

@@ -116,6 +116,24 @@ static bool may_be(const Reach *r, const Cond *c, bool want)
 
 /* ---- variables ----------------------------------------------------------- */
 
+/* Of tasks that are counted, so many as one cluster would count. */
+static void enter_rounds(Reach *r, const Op *op, unsigned n)
+{
+    if (eir_loop_vars(op) <= n)
+        return;
+    Range count = point(1);
+    for (unsigned d = 0; d < n; d++) {
+        Range v = r->vars[op->blocks[0]->args[d].var];
+        v.hi += v.known;
+        count =
+            range_product(count, (Range){ v.known, v.hi > v.lo, v.hi - v.lo });
+    }
+    if (count.known && op == r->turn->loop && n == r->dim)
+        count.hi -= r->rounds;
+    r->vars[op->blocks[0]->args[n].var] =
+        (Range){ count.known, 0, count.hi - count.known };
+}
+
 /* The variables of a loop or of tasks; false: nobody enters. */
 static bool enter_loop(Reach *r, const Op *op, unsigned n)
 {
@@ -130,6 +148,7 @@ static bool enter_loop(Reach *r, const Op *op, unsigned n)
             (Range){ known, lo.lo, hi.hi - known };
         some = some && (!known || lo.lo < hi.hi);
     }
+    enter_rounds(r, op, n);
     return some;
 }
 

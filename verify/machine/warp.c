@@ -6,6 +6,7 @@
  * again at the end of the op, as structured code does on the hardware. */
 #include "verify/machine/machine_internal.h"
 
+#include "ir/eir_types.h"
 #include "ir/task_order.h"
 
 #include <stdlib.h>
@@ -219,6 +220,9 @@ static bool tasks_next(Warp *w, Frame *f)
     task_order_at(rank, extent, op_attr_int(f->owner, "group", 0), f->i, at);
     for (unsigned d = 0; d < rank; d++)
         w->vars[f->block->args[d].var] = lo[d] + at[d];
+    if (eir_loop_vars(f->owner) > rank)
+        w->vars[f->block->args[rank].var] =
+            (f->i - w->cluster->index) / f->step;
     return true;
 }
 
@@ -226,7 +230,8 @@ static Step enter_tasks(Warp *w, const Op *op, uint32_t mask)
 {
     unsigned rank = (unsigned)op_attr_int(op, "rank", 0);
     int64_t total = 1;
-    if (op->n_operands < 2 * rank || op->blocks[0]->n_args < rank) {
+    unsigned n_vars = eir_loop_vars(op);
+    if (op->n_operands < 2 * rank || op->blocks[0]->n_args < n_vars) {
         fail(w, op, "two bounds for each task variable are needed");
         return STEP_failed;
     }
@@ -240,23 +245,25 @@ static Step enter_tasks(Warp *w, const Op *op, uint32_t mask)
             return STEP_failed;
         }
     }
-    if (!move_list(w, op, 2 * rank, rank, mask, false))
+    if (!move_list(w, op, 2 * rank, n_vars, mask, false))
         return STEP_failed;
     Frame *f = push_frame(w, op->blocks[0], op, mask, mask);
     f->i = w->cluster->index;
-    f->hi = total;
     f->step = w->machine->n_clusters;
+    f->hi = total;
+    if (op_attr_int(op, "once", 0) && total > f->step)
+        f->hi = f->step;
     if (tasks_next(w, f))
         return STEP_pushed;
     w->depth--;
-    return move_list(w, op, 2 * rank, rank, mask, true) ? STEP_next
-                                                        : STEP_failed;
+    return move_list(w, op, 2 * rank, n_vars, mask, true) ? STEP_next
+                                                          : STEP_failed;
 }
 
 static bool end_tasks(Warp *w, Frame *f)
 {
-    unsigned rank = (unsigned)op_attr_int(f->owner, "rank", 0);
-    if (!carry(w, f, rank, f->mask))
+    unsigned n_vars = eir_loop_vars(f->owner);
+    if (!carry(w, f, n_vars, f->mask))
         return false;
     f->i += f->step;
     f->at = f->block->first;
@@ -265,7 +272,7 @@ static bool end_tasks(Warp *w, Frame *f)
     const Op *op = f->owner;
     uint32_t entry = f->entry;
     w->depth--;
-    return move_list(w, op, 2 * rank, rank, entry, true);
+    return move_list(w, op, eir_first_carried(op), n_vars, entry, true);
 }
 
 /* ---- if, role, elect ----------------------------------------------------- */
