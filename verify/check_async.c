@@ -29,6 +29,7 @@ typedef struct AsyncCheck {
     bool protocol_bad, races_bad, ended;
     bool no_room;  /* for the arguments */
     bool too_much; /* work */
+    bool once;     /* a kernel does something for first tasks alone */
     const char *sizes;
     Turns *turns;       /* NULL: the sizes were given */
     const char *unseen; /* what no run has shown, or NULL */
@@ -413,8 +414,9 @@ static void run_at(AsyncCheck *c, const SizeSet *sizes, int64_t clusters)
     arena_free(r->order.arena);
 }
 
-/* Further sizes for what the first ones do not show. */
-enum { MOST_TRIES = 6 };
+/* Further sizes for what the first ones do not show, and clusters of a run in
+ * which each task is a cluster's first. */
+enum { MOST_TRIES = 6, MANY_CLUSTERS = 16 };
 
 static bool find_launch(Op *op, void *user)
 {
@@ -441,10 +443,30 @@ static CheckResult compared(const AsyncCheck *c, const char *scope,
     return out;
 }
 
-/* How many run at once at the i-th sizes. */
-static int64_t clusters_of(unsigned i)
+static bool find_once(Op *op, void *user)
 {
-    return i == 1 ? 2 : 1;
+    bool *found = user;
+    *found |= op->code == OP_async_tasks && op_attr_int(op, "once", 0);
+    return !*found;
+}
+
+static bool find_kernel_once(Op *op, void *user)
+{
+    AsyncCheck *c = user;
+    Op *k = op->code == OP_host_launch
+                ? module_symbol(c->m, op_attr_str(op, "kernel", ""))
+                : NULL;
+    if (k)
+        op_walk(k, find_once, &c->once);
+    return !c->once;
+}
+
+/* How many run at once at the i-th sizes: one, whose tasks follow each other;
+ * two, whose tasks meet; where a kernel does something for first tasks alone,
+ * so many that each of a few is one. */
+static int64_t clusters_of(const AsyncCheck *c, unsigned i)
+{
+    return i == 1 ? 2 : i == 2 && c->once ? MANY_CLUSTERS : 1;
 }
 
 static bool is_refuted(const AsyncCheck *c)
@@ -471,7 +493,9 @@ static bool runs_take(const Runs *runs)
 static void run_one(AsyncCheck *c, const Runs *runs, unsigned i)
 {
     c->sizes = set_text(c, &runs->sizes[i]);
-    run_at(c, &runs->sizes[i], clusters_of(i));
+    run_at(c, &runs->sizes[i], clusters_of(c, i));
+    if (c->once && runs->n <= 2 && !is_refuted(c) && !c->ended)
+        run_at(c, &runs->sizes[i], MANY_CLUSTERS);
 }
 
 /* Is there nothing to say about those that are taken here, beside? */
@@ -527,8 +551,7 @@ static const char *run_sizes(AsyncCheck *c, const SizeSet *sizes, unsigned n)
     return text;
 }
 
-/* Runs where the turn may be seen, by one cluster, whose tasks follow each
- * other, and by two, whose tasks meet. */
+/* Runs where the turn may be seen, by so many clusters as the first runs. */
 static void run_turn(AsyncCheck *c, TextTurn *turn, const SizeSet *sizes,
                      unsigned n, Arena *arena, StrBuf *scope)
 {
@@ -536,8 +559,9 @@ static void run_turn(AsyncCheck *c, TextTurn *turn, const SizeSet *sizes,
     if (turns_reach(c->turns, turn, arena, sizes, n, &at)) {
         c->sizes = set_text(c, &at);
         strbuf_addf(scope, "; %s", c->sizes);
-        for (unsigned i = 0; i < 2 && !is_refuted(c) && !c->ended; i++)
-            run_at(c, &at, clusters_of(i));
+        unsigned n_runs = c->once ? 3 : 2;
+        for (unsigned i = 0; i < n_runs && !is_refuted(c) && !c->ended; i++)
+            run_at(c, &at, clusters_of(c, i));
     }
 }
 
@@ -688,6 +712,7 @@ void check_async(Ctx *ctx, Module *m, const Op *host, const SizeSet *sizes,
     Arena *arena = arena_new();
     bool launches = false;
     op_walk((Op *)host, find_launch, &launches);
+    op_walk((Op *)host, find_kernel_once, &c);
     unsigned n = 1;
     if (sizes)
         own[0] = *sizes;

@@ -311,10 +311,10 @@ static void kernel_setup(Lower *L)
         any |= L->smem.objects.data[i].source->type->kind == TK_barrier;
     if (any) {
         Block *outer = L->out;
-        Op *once = lower_emit(L, OP_ctl_if, 1, 0, 1);
-        once->operands[0] =
+        L->setup = lower_emit(L, OP_ctl_if, 1, 0, 1);
+        L->setup->operands[0] =
             opnd_cond(cond_cmp(x, CMP_eq, L->dev->thread, affine_const(x, 0)));
-        L->out = once->blocks[0];
+        L->out = L->setup->blocks[0];
         for (size_t i = 0; i < L->smem.objects.len; i++) {
             SmemObject *o = &L->smem.objects.data[i];
             if (o->source->type->kind == TK_barrier)
@@ -485,6 +485,7 @@ static void lower_role(Lower *L, const ParRole *role)
     L->out = whole;
     exit_role(L, tasks);
     lower_free_loops(whole);
+    lower_early(L, tasks);
     L->out = outer;
 }
 
@@ -532,6 +533,7 @@ static bool lower_device(Lower *L, Op *proc, Op *device, unsigned k)
     L->smem.objects.len = 0;
     L->groups.len = 0;
     L->named.len = 0;
+    L->setup = NULL;
     L->stmt = NULL;
     L->role = &L->dev->roles[0];
     host_captures(L);

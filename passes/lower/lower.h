@@ -159,6 +159,7 @@ typedef struct Lower {
     bool ctas_signal;     /* an mbarrier is signalled by other CTAs */
     VEC(ExitWait) at_exit; /* what is awaited before a CTA ends, or */
     bool meets_at_exit;    /* the cluster meets instead */
+    Op *setup; /* the ctl.if in which mbarriers are initialised, or NULL */
 
     /* one role at a time */
     const ParRole *role;
@@ -231,6 +232,10 @@ void lower_role_body(Lower *L, Block *b);
 
 /* Puts guards around the loops in b that do nothing without them. guards.c */
 void lower_free_loops(Block *b);
+/* Has the thread of L->setup begin the ring that the role's tasks begin with,
+ * if it may, behind what it has done there. The first role for which this is
+ * done is the only one. early.c */
+void lower_early(Lower *L, Op *tasks);
 
 bool smem_layout(Lower *L);
 SmemObject *smem_object(Lower *L, const Value *source);

@@ -20,7 +20,7 @@ rules="count-plus count-minus bytes slot ring-reset wait-before no-wait no-fence
     no-proxy-fence no-warp-sync group-plus bulk-plus no-cp-wait mask-narrow
     mask-wide no-init-fence no-entry-barrier no-exit-wait registers
     load-rows store-rows scale-d k-step col0 no-guard no-grid-wait
-    late-grid-wait"
+    late-grid-wait early-too-many early-twice"
 
 # Changes that leave a right program: more registers than asked for while the
 # pool has room; mbarriers without the fences of their initialisation, where no

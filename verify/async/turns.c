@@ -375,6 +375,19 @@ static void add_varied(Collect *c, const Op *at, const Block *block)
     }
 }
 
+/* Tasks that are a cluster's first: that there are several. */
+static void add_first_tasks(Collect *c, const Op *op)
+{
+    if (op->code != OP_async_tasks || !op_attr_int(op, "once", 0))
+        return;
+    for (unsigned d = 0; d < (unsigned)op_attr_int(op, "rank", 0); d++)
+        add(c, (TextTurn){
+                   .kind = TURN_quotient,
+                   .op = op->blocks[0]->first,
+                   .e = affine_var(c->m->exprs, op->blocks[0]->args[d].var),
+                   .divisor = 1 });
+}
+
 static bool collect_kernel(Op *op, void *user)
 {
     Collect *c = user;
@@ -386,6 +399,7 @@ static bool collect_kernel(Op *op, void *user)
         add_varied(c, op, op->parent);
     add_operands(c, op, op);
     add_trips(c, op);
+    add_first_tasks(c, op);
     return true;
 }
 

@@ -14,7 +14,8 @@
  *                   out may be missed by the next round alone
  *   a quotient, and that behind a remainder, in an index or a comparison: two
  *                   values
- *   a loop's variable in a block of an if that computes with it: two values
+ *   a loop's variable in a block of an if that computes with it, and each of
+ *   tasks that are run once: two values
  *   a place in an object of a kernel, where facts do not show at once that it
  *   is within: outside, which no right text is at any sizes
  *   a product of variables in an index of the lowered text: never, as it can
