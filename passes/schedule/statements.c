@@ -24,17 +24,24 @@ static bool is_sum_or_product(const Op *op)
     return op->code == OP_arith_add || op->code == OP_arith_mul;
 }
 
+/* A reduction by a product has its factors as operands behind the access. */
 bool sched_commute_expr(Sched *s, const SchedArg *a)
 {
     Op *stmt = a[0].at.first;
-    Op *op = value_op(s, &a[0], &a[1]);
+    bool of_reduction = !a[1].given;
+    Op *op = of_reduction ? stmt : value_op(s, &a[0], &a[1]);
     if (!op)
         return false;
-    if (!is_sum_or_product(op))
+    if (of_reduction && (op->code != OP_mem_reduce || op->n_operands != 3))
+        return sched_fail(s, a[0].loc,
+                          "'%s' adds no product; expected `x += a * b`, or "
+                          "which sum or product to commute",
+                          sched_stmt_text(s, stmt));
+    if (!of_reduction && !is_sum_or_product(op))
         return sched_fail(s, a[1].loc, "`%s` is no sum or product", a[1].s);
-    Operand swap = op->operands[0];
-    op->operands[0] = op->operands[1];
-    op->operands[1] = swap;
+    Operand *left = &op->operands[of_reduction ? 1 : 0], swap = *left;
+    left[0] = left[1];
+    left[1] = swap;
     edit_replace(s->log, stmt);
     return true;
 }
