@@ -391,21 +391,28 @@ typedef struct TileStore {
     ScalarType to;
     int64_t col0, inner; /* inner: columns side by side in a row */
     int64_t row_bytes, outer_bytes;
+    bool transposed; /* a column of the tile is a row of the destination */
     LLVMValueRef lane;
 } TileStore;
 
-static bool read_layout(Emit *e, const Op *op, const Access *a, TileStore *s)
+/* Are the last two dimensions what is stored, a place for each of 16 rows? */
+static bool read_extents(Emit *e, const Op *op, const Access *a, TileStore *s)
 {
-    int64_t rows, inner, bytes = scalar_type_bytes(s->to);
-    int64_t cols = op_attr_int(op, "cols", 0);
+    int64_t rows, inner, cols = op_attr_int(op, "cols", 0);
     if (a->rank < 2 || !interval_len(&a->dims[a->rank - 2], &rows) ||
-        !interval_len(&a->dims[a->rank - 1], &inner) || rows != 16)
+        !interval_len(&a->dims[a->rank - 1], &inner) ||
+        (s->transposed ? inner : rows) != 16)
         return emit_error(e, op,
                           "needs a destination whose last two "
-                          "dimensions are intervals, of 16 rows");
+                          "dimensions are intervals, of 16 %s",
+                          s->transposed ? "columns" : "rows");
     s->inner = inner;
-    s->row_bytes = emit_shared_stride(a->base, a->rank - 2);
-    s->outer_bytes = a->rank > 2 ? emit_shared_stride(a->base, a->rank - 3) : 0;
+    if (s->transposed)
+        return (rows == cols && scalar_type_bytes(s->to) > 1) ||
+               emit_error(e, op,
+                          "needs a destination of %lld rows of elements of "
+                          "16 or 32 bits",
+                          (long long)cols);
     if (inner % 8 || cols % inner ||
         (cols > inner &&
          (a->rank < 3 || a->dims[a->rank - 3].kind != DIM_interval)))
@@ -413,12 +420,22 @@ static bool read_layout(Emit *e, const Op *op, const Access *a, TileStore *s)
                           "needs a destination of %lld columns in "
                           "groups of a multiple of 8",
                           (long long)cols);
+    return true;
+}
+
+static bool read_layout(Emit *e, const Op *op, const Access *a, TileStore *s)
+{
+    int64_t bytes = scalar_type_bytes(s->to);
+    if (!read_extents(e, op, a, s))
+        return false;
+    s->row_bytes = emit_shared_stride(a->base, a->rank - 2);
+    s->outer_bytes = a->rank > 2 ? emit_shared_stride(a->base, a->rank - 3) : 0;
     if (s->base.swizzle && s->row_bytes != (int64_t)s->base.swizzle)
         return emit_error(e, op,
                           "needs rows of the width of the swizzle, but "
                           "has %lld bytes",
                           (long long)s->row_bytes);
-    if (s->base.swizzle && inner * bytes > s->row_bytes)
+    if (s->base.swizzle && s->inner * bytes > s->row_bytes)
         return emit_error(e, op, "has rows wider than the swizzle");
     return true;
 }
@@ -433,6 +450,7 @@ static bool read_tile_store(Emit *e, const Op *op, TileStore *s)
     s->regs = emit_value(e, v);
     s->to = a->base->type->elem;
     s->col0 = op_attr_int(op, "col0", 0);
+    s->transposed = op_attr_int(op, "transposed", 0);
     Block *args = e->kernel->blocks[0];
     s->lane = e->vars[args->args[args->n_args - 1].var].value;
     if (v->type->kind != TK_frag || op_attr_int(op, "rows", 0) != 16 ||
@@ -466,6 +484,21 @@ static LLVMValueRef tile_addr(Emit *e, TileStore *s, LLVMValueRef row,
     return emit_swizzle(e, addr, at.swizzle);
 }
 
+/* Transposed: that of column c of the tile and of `col` more, at place `row` of
+ * it. Eight columns are a period of the swizzle, so c stays outside of it. */
+static LLVMValueRef transposed_addr(Emit *e, TileStore *s, LLVMValueRef row,
+                                    LLVMValueRef col, int64_t c)
+{
+    SharedAddr at = s->base;
+    LLVMValueRef by = LLVMBuildMul(e->b, col, emit_i32(e, s->row_bytes), "");
+    LLVMValueRef in_row =
+        LLVMBuildMul(e->b, row, emit_i32(e, scalar_type_bytes(s->to)), "");
+    by = LLVMBuildAdd(e->b, by, in_row, "");
+    at.dyn = at.dyn ? LLVMBuildAdd(e->b, at.dyn, by, "") : by;
+    LLVMValueRef addr = emit_swizzle(e, emit_shared_i32(e, &at), at.swizzle);
+    return LLVMBuildAdd(e->b, addr, emit_i32(e, c * s->row_bytes), "");
+}
+
 /* The lane's element i, as f32. */
 static LLVMValueRef element(Emit *e, TileStore *s, int64_t i)
 {
@@ -488,14 +521,28 @@ static LLVMValueRef packed_pair(Emit *e, TileStore *s, int64_t block, int h)
     return emit_pack2(e, s->to, lo, hi);
 }
 
-/* 16-bit elements: matrices of 8 x 8, n of them (4: two blocks of columns, 2:
- * one); lane l gives the address of row l mod 16, of block l / 16. */
-static void store_matrices(Emit *e, TileStore *s, int64_t c, unsigned n)
+/* The address that a lane gives of n matrices from column c on: lane l that of
+ * row l mod 16, of block l / 16. Transposed: of column l mod 8 of that block,
+ * at its first or second eight rows. */
+static LLVMValueRef matrix_addr(Emit *e, TileStore *s, int64_t c, unsigned n)
 {
-    LLVMValueRef row = LLVMBuildAnd(e->b, s->lane, emit_i32(e, 15), "");
     LLVMValueRef half = LLVMBuildLShr(e->b, s->lane, emit_i32(e, 4), "");
     LLVMValueRef col = LLVMBuildMul(e->b, half, emit_i32(e, 8), "");
-    LLVMValueRef addr = tile_addr(e, s, row, n == 4 ? col : NULL, c);
+    if (s->transposed) {
+        LLVMValueRef row = LLVMBuildAnd(e->b, s->lane, emit_i32(e, 8), "");
+        LLVMValueRef in = LLVMBuildAnd(e->b, s->lane, emit_i32(e, 7), "");
+        return transposed_addr(e, s, row,
+                               n == 4 ? LLVMBuildOr(e->b, col, in, "") : in, c);
+    }
+    LLVMValueRef row = LLVMBuildAnd(e->b, s->lane, emit_i32(e, 15), "");
+    return tile_addr(e, s, row, n == 4 ? col : NULL, c);
+}
+
+/* 16-bit elements: matrices of 8 x 8, n of them (4: two blocks of columns, 2:
+ * one). */
+static void store_matrices(Emit *e, TileStore *s, int64_t c, unsigned n)
+{
+    LLVMValueRef addr = matrix_addr(e, s, c, n);
     Asm a = asm_new(e);
     unsigned at = asm_in(&a, "r", addr);
     for (unsigned i = 0; i < n; i++) {
@@ -503,8 +550,8 @@ static void store_matrices(Emit *e, TileStore *s, int64_t c, unsigned n)
         LLVMValueRef pair = packed_pair(e, s, block, i % 2);
         asm_in(&a, "r", pair);
     }
-    strbuf_addf(&a.text, "stmatrix.sync.aligned.m8n8.x%u.shared.b16 [$%u], ", n,
-                at);
+    strbuf_addf(&a.text, "stmatrix.sync.aligned.m8n8.x%u%s.shared.b16 [$%u], ",
+                n, s->transposed ? ".trans" : "", at);
     add_register_list(&a, at + 1, n);
     strbuf_addc(&a.text, ';');
     asm_call(&a, ASM_EFFECT);
@@ -534,6 +581,24 @@ static void store_pairs(Emit *e, TileStore *s, int64_t c)
     }
 }
 
+/* Transposed, 32 bits: each lane stores its elements one by one. */
+static void store_words(Emit *e, TileStore *s, int64_t c)
+{
+    LLVMValueRef quad = LLVMBuildLShr(e->b, s->lane, emit_i32(e, 2), "");
+    LLVMValueRef three = LLVMBuildAnd(e->b, s->lane, emit_i32(e, 3), "");
+    LLVMValueRef pair = LLVMBuildMul(e->b, three, emit_i32(e, 2), "");
+    for (int i = 0; i < 4; i++) {
+        LLVMValueRef row =
+            LLVMBuildAdd(e->b, quad, emit_i32(e, 8 * (i / 2)), "");
+        LLVMValueRef col = LLVMBuildAdd(e->b, pair, emit_i32(e, i % 2), "");
+        Asm a = asm_new(e);
+        unsigned at = asm_in(&a, "r", transposed_addr(e, s, row, col, c));
+        asm_in(&a, "f", element(e, s, 4 * ((s->col0 + c) / 8) + i));
+        strbuf_addf(&a.text, "st.shared.f32 [$%u], $%u;", at, at + 1);
+        asm_call(&a, ASM_EFFECT);
+    }
+}
+
 bool emit_tile_store(Emit *e, Op *op)
 {
     TileStore *s = ARENA_NEW(e->arena, TileStore);
@@ -545,6 +610,8 @@ bool emit_tile_store(Emit *e, Op *op)
         bool is_wide = has_16_bits && c + 16 <= cols && s->inner % 16 == 0;
         if (has_16_bits)
             store_matrices(e, s, c, is_wide ? 4 : 2);
+        else if (s->transposed)
+            store_words(e, s, c);
         else
             store_pairs(e, s, c);
         c += is_wide ? 16 : 8;

@@ -382,6 +382,7 @@ static const struct {
     { "proc", PARAM_str, 0, NULL },
     { "read", PARAM_bool, 0, NULL },
     { "atomic", PARAM_bool, 0, NULL },
+    { "transposed", PARAM_bool, 0, NULL },
     { "programmatic_dependent_launch", PARAM_bool, 0, NULL },
     { "once", PARAM_bool, 0, NULL },
     { "rounds", PARAM_bool, 0, NULL },

@@ -333,6 +333,27 @@ static bool is_tile_store(ScalarType to, int64_t rows)
     return rows == 16 && scalar_type_is_float(to) && to != TY_e8m0;
 }
 
+/* The tile in `src` from column col0, if there is one, on; NULL after a
+ * report. */
+static Op *emit_tile_store(Lower *L, Op *op, const Instr *in, int64_t rows,
+                           int64_t cols)
+{
+    const Param *col0 = param_find(in->n_targs, in->targs, "col0");
+    Frag *f = frag_arg(L, op, instr_param(in, "src"));
+    if (!f || !frag_ready(L, f, op->loc))
+        return NULL;
+    Access *a = arg_access(L, op, instr_param(in, "dst"));
+    Value *v = frag_force(L, f);
+    Op *store = lower_emit(L, OP_async_tile_store, 2, 0, 0);
+    store->operands[0] = opnd_access(a);
+    store->operands[1] = opnd_value(v);
+    op_set_int(L->m, store, "rows", rows);
+    op_set_int(L->m, store, "cols", cols);
+    op_set_int(L->m, store, "col0",
+               col0 && !LOWER_WRONG(L, "col0") ? col0->i : 0);
+    return store;
+}
+
 static void hook_tile_store(Lower *L, Op *op, const Instr *in)
 {
     unsigned dst = instr_param(in, "dst");
@@ -344,18 +365,15 @@ static void hook_tile_store(Lower *L, Op *op, const Instr *in)
         lower_tile_store_elements(L, op, in);
         return;
     }
-    Frag *f = frag_arg(L, op, instr_param(in, "src"));
-    if (!f || !frag_ready(L, f, op->loc))
-        return;
-    Access *a = arg_access(L, op, dst);
-    Value *v = frag_force(L, f);
-    Op *store = lower_emit(L, OP_async_tile_store, 2, 0, 0);
-    store->operands[0] = opnd_access(a);
-    store->operands[1] = opnd_value(v);
-    op_set_int(L->m, store, "rows", rows);
-    op_set_int(L->m, store, "cols", cols);
-    op_set_int(L->m, store, "col0",
-               col0 && !LOWER_WRONG(L, "col0") ? col0->i : 0);
+    emit_tile_store(L, op, in, rows, cols);
+}
+
+static void hook_tile_store_cols_transposed(Lower *L, Op *op, const Instr *in)
+{
+    const int64_t *shape = in->params[instr_param(in, "dst")].shape;
+    Op *store = emit_tile_store(L, op, in, shape[1], shape[0]);
+    if (store)
+        op_set_bool(L->m, store, "transposed", true);
 }
 
 /* ---- by PTX -------------------------------------------------------------- */
@@ -464,6 +482,7 @@ static const struct {
     { "wgmma", hook_wgmma },
     { "wgmma_zero", hook_wgmma_zero },
     { "tile_store", hook_tile_store },
+    { "tile_store_cols_transposed", hook_tile_store_cols_transposed },
     { "tile_store_elements", lower_tile_store_elements },
     { "tile_store_transposed", lower_tile_store_transposed },
     { "tile_load", lower_tile_load },

@@ -308,17 +308,18 @@ static const char *with_operands(Alphabet *a, const PtxInstr *in)
     return out;
 }
 
-static Letter stmatrix_letter(Alphabet *a, unsigned n)
+static Letter stmatrix_letter(Alphabet *a, unsigned n, bool transposed)
 {
-    return (
-        Letter){ .id = add_name(a, "stmatrix"), .count = n, .repeats = true };
+    const char *name = transposed ? "stmatrix.trans" : "stmatrix";
+    return (Letter){ .id = add_name(a, name), .count = n, .repeats = true };
 }
 
 /* An instruction that no row is for. */
 static Letter by_operands(Alphabet *a, const PtxInstr *in)
 {
-    if (begins(in->op, "stmatrix.") && !strstr(in->op, ".trans"))
-        return stmatrix_letter(a, matrices(in->op));
+    if (begins(in->op, "stmatrix."))
+        return stmatrix_letter(a, matrices(in->op),
+                               strstr(in->op, ".trans") != NULL);
     Letter l = { .count = 1 };
     if (is_family(in->op))
         l.id = add_name(a, with_operands(a, in));
@@ -575,7 +576,8 @@ static void add_tile_store(Alphabet *a, const Op *op, LetterVec *out)
     if (scalar_type_bytes(to->elem) != 2)
         return; /* plain stores */
     unsigned n = (unsigned)op_attr_int(op, "cols", 0) / 8 * 2;
-    VEC_PUSH(a->a, out, stmatrix_letter(a, n));
+    bool transposed = op_attr_int(op, "transposed", 0);
+    VEC_PUSH(a->a, out, stmatrix_letter(a, n, transposed));
 }
 
 static bool is_shared(const Module *m, const Op *op)

@@ -80,7 +80,7 @@ const TileMap *tile_map(Machine *mc, const Warp *w, const Op *op,
 typedef struct TileTarget {
     const MemObj *obj;
     int64_t index[TENSOR_MAX_RANK];
-    int dim[3]; /* outer columns (or -1), rows, inner columns */
+    int dim[3]; /* outer columns (or -1), rows, inner columns of the tile */
     int64_t inner;
 } TileTarget;
 
@@ -95,11 +95,18 @@ static bool tile_target(Warp *w, const Op *op, TileTarget *t)
     for (unsigned d = 0; d < a->rank; d++)
         if (a->dims[d].kind == DIM_interval)
             dims[n++] = (int)d;
-    if (n < 2 || n > 3 ||
+    bool transposed = op_attr_int(op, "transposed", 0);
+    if (transposed && n == 2) {
+        int columns = dims[0];
+        dims[0] = dims[1];
+        dims[1] = columns;
+    }
+    if (n < 2 || n > (transposed ? 2 : 3) ||
         !affine_is_const(a->dims[dims[n - 1]].len, &t->inner) || t->inner < 1)
         return machine_fail(w->machine, w, ALL_LANES, op, "machine",
                             "the access must have the intervals (outer "
-                            "columns, rows, columns) or (rows, columns)");
+                            "columns, rows, columns) or (rows, columns), "
+                            "transposed (columns, rows)");
     int64_t rows;
     if (!affine_is_const(a->dims[dims[n - 2]].len, &rows) ||
         rows != op_attr_int(op, "rows", 0))

@@ -358,6 +358,26 @@ def columns(ty, to):
     return p.case(f"store_rs_cols_{to}_{ty}", ("cuda_tk_store_rs_cols", ))
 
 
+def columns_transposed(ty, to, cols, swizzle):
+    """The middle of a tile's columns, each in a row beside that of a neighbour."""
+    p = Program((ROWS, cols + 16), "row")
+    a = p.load_tile("a", ty)
+    width = swizzle // BYTES[to]
+    p.line(f"s: {to}[{cols}, {width}] @ Sm90_SmemSwizzled({swizzle})")
+    for at in range(0, width, ROWS):
+        p.line(f"cuda_tk_store_rs_cols_transposed(s[0:{cols}, {at}:{at + ROWS}], "
+               f"{a}, dst={to}, src={ty}, rows={ROWS}, cols={cols}, "
+               f"col0={at // 2 % 24}, swizzle={swizzle})")
+    p.fence()
+    p.argument("y", to, f"{cols}, {width}")
+    for at in range(0, width, ROWS):
+        p.line("for r in cuda_threads(0, 16, unit=cuda_thread):")
+        p.line(f"    for c in seq(0, {cols}):")
+        p.line(f"        y[c, {at} + r] = s[c, {at} + r]")
+    return p.case(f"store_rs_cols_transposed_{to}_{ty}_{cols}_{swizzle}",
+                  ("cuda_tk_store_rs_cols_transposed", ))
+
+
 def columns_of_tile(ty, col0):
     """Some of a tile's columns as a tile."""
     p = Program((ROWS, 3 * COLS), "row")
@@ -388,5 +408,9 @@ def cases():
     for ty in ("f32", "bf16"):
         for to in ("f32", "bf16", "e4m3"):
             yield columns(ty, to)
+        for to, swizzle in (("bf16", 32), ("bf16", 64), ("bf16", 128),
+                            ("f16", 128), ("f32", 64), ("f32", 128)):
+            for cols in (8, 32, 40):
+                yield columns_transposed(ty, to, cols, swizzle)
         for col0 in (0, 16, 40, 64):
             yield columns_of_tile(ty, col0)
