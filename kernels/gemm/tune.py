@@ -69,7 +69,8 @@ def tile_of(name):
     each other, CTAs that share one, CTAs of a multiprocessor, and columns of K
     that a task takes (0: all), of
     gemm_TYPE[_LAYOUT]_ROWSxCOLUMNS[_cBELOW][_nBESIDE][_sSPLIT][_bBLOCKS][_pPART]
-    or .._t, which has tiles of half as many rows, too, or .._pp, whose tasks have
+    or .._x, a turned tile, whose rows and columns here are those of C, too, as are
+    below and beside; or .._t, which has tiles of half as many rows, too, or .._pp, whose tasks have
     two tiles, one below the other: the rows are those of a task; or .._wPART,
     whose sums of parts a second kernel adds up."""
     tile = re.search(r"_(\d+)x(\d+)(?:_c(\d+))?(?:_n(\d+))?(?:_s(\d+))?"
