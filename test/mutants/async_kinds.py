@@ -86,8 +86,9 @@ def other_bands(everywhere):
                      if first < i < end]
             for i in found:
                 lines[i] = re.sub(
-                    r"(?: \{group = (\d+)\})? \{$",
-                    lambda m: f" {{group = {2 * int(m.group(1) or 1)}}} {{",
+                    r"(?: \{(?:group = (\d+))?(?:, )?(once = True)?\})? \{$",
+                    lambda m: f" {{group = {2 * int(m.group(1) or 1)}"
+                              f"{', ' + m.group(2) if m.group(2) else ''}}} {{",
                     base.lines[i])
                 if len(found) > 1 and not everywhere:
                     made += mutant(base, i, "bands of one role",
@@ -334,7 +335,7 @@ KINDS = [
     Kind("grid-wait", "wait for the grids before behind a read",
          move(GRID_WAIT, r"mem\.load %x", True), "G-WAIT"),
     Kind("grid-wait", "one warp waits for the grids before",
-         inside(GRID_WAIT, "ctl.if %warp < 1"), "G-WAIT"),
+         inside("^  " + GRID_WAIT, "ctl.if %warp < 1"), "G-WAIT"),
     Kind("", "each task waits for the grids before",
          move(GRID_WAIT, r"async\.tasks", True), "", never),
     Kind("", "barrier of a CTA removed", drop(CTA_SYNC),
