@@ -208,6 +208,51 @@ static bool emit_body(Emit *e, Block *b, EmitValue *yield)
     return true;
 }
 
+typedef struct Uses {
+    const Op *of;
+    bool found;
+} Uses;
+
+static bool find_use(Op *user, void *data)
+{
+    Uses *u = data;
+    for (unsigned i = 0; i < user->n_operands; i++) {
+        const Operand *o = &user->operands[i];
+        u->found |= o->kind == OPND_value && o->u.value->def == u->of;
+        for (unsigned d = 0; o->kind == OPND_access && d < o->u.access->rank;
+             d++) {
+            const Value *ring = o->u.access->dims[d].ring;
+            u->found |= ring && ring->def == u->of;
+        }
+    }
+    return !u->found;
+}
+
+/* Where all that a loop does stands under `i < n`, the same n each round, and
+ * nothing asks for what it carries, it ends at n: the bound, or NULL. */
+static const Affine *ends_early(Emit *e, const Op *loop)
+{
+    ExprCtx *x = e->m->exprs;
+    VarId i = loop->blocks[0]->args[0].var;
+    const Op *guard = NULL;
+    for (const Op *op = loop->blocks[0]->first; op; op = op->next) {
+        if (op_has(op, OPT_PURE) || op->code == OP_ctl_yield)
+            continue;
+        if (guard || op->code != OP_ctl_if || op->n_blocks != 1)
+            return NULL;
+        guard = op;
+    }
+    const Cond *c = guard ? guard->operands[0].u.cond : NULL;
+    if (!c || c->kind != COND_ge0 || affine_coef(c->expr, i) != -1)
+        return NULL;
+    Uses uses = { loop, false };
+    for (Op *op = loop->next; op; op = op->next)
+        op_walk(op, find_use, &uses);
+    const Affine *n = affine_add(x, c->expr, affine_var(x, i));
+    n = affine_add_const(x, n, 1);
+    return uses.found || affine_uses(n, i) ? NULL : n;
+}
+
 bool emit_for(Emit *e, Op *op)
 {
     const Affine *lo = op->operands[0].u.index;
@@ -225,6 +270,13 @@ bool emit_for(Emit *e, Op *op)
     unsigned bits = range_fits_i32(range) ? 32 : 64;
     LLVMValueRef first = emit_index(e, op, lo, bits);
     LLVMValueRef end = first ? emit_index(e, op, hi, bits) : NULL;
+    const Affine *early = ends_early(e, op);
+    if (end && early && range_fits_i32(index_range(e, early)) && bits == 32) {
+        LLVMValueRef ends[2] = { end, emit_index(e, op, early, bits) };
+        LLVMTypeRef type = LLVMTypeOf(end);
+        end =
+            ends[1] ? emit_intrinsic(e, "llvm.smin", 1, &type, 2, ends) : NULL;
+    }
     if (!end)
         return false;
     Loop loop = loop_open(e, first, end, true, &init);
