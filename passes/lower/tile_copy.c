@@ -296,18 +296,45 @@ static void store_sums(const ClusterSum *s, const QuadLoads *q)
 static bool fits_lanes(Lower *L, Op *op, const Instr *in, const ClusterSum *s)
 {
     if (s->n_cta <= MAX_LOADS && s->cols % QUAD == 0 &&
-        s->rows * s->cols % (QUAD * SPREAD_LANES) == 0 &&
         in->params[instr_param(in, "src")].elem == TY_f32)
         return true;
     lower_error(L, op->loc, "instruction",
                 "'%s' adds rows of f32 of %d CTAs at most by the lanes of a "
-                "warp, four elements a lane; expected a multiple of 128 "
-                "elements, found %lld x %lld",
+                "warp, four elements a lane; expected columns in fours, found "
+                "%lld x %lld",
                 in->name, MAX_LOADS, (long long)s->rows, (long long)s->cols);
     return false;
 }
 
-/* As many loads as MAX_LOADS are under way together. */
+/* Each lane's of the quads first to end; as many loads as MAX_LOADS are under
+ * way together. */
+static void sum_quads(const ClusterSum *s, int64_t first, int64_t end)
+{
+    int64_t most = MAX_LOADS / s->n_cta;
+    QuadLoads *q = ARENA_ARRAY(s->L->scratch, QuadLoads, most);
+    while (first < end) {
+        int64_t n = 0;
+        for (; n < most && first < end; n++, first += SPREAD_LANES)
+            load_quads(s, first, &q[n]);
+        for (int64_t i = 0; i < n; i++)
+            store_sums(s, &q[i]);
+    }
+}
+
+/* The last few quads are those of as many lanes. */
+static void sum_last_quads(const ClusterSum *s, int64_t first, int64_t end)
+{
+    Lower *L = s->L;
+    ExprCtx *x = L->m->exprs;
+    Op *only = lower_emit(L, OP_ctl_if, 1, 0, 1);
+    only->operands[0] = opnd_cond(cond_cmp(
+        x, CMP_lt, affine_var(x, L->dev->lane), affine_const(x, end - first)));
+    Block *outer = L->out;
+    L->out = only->blocks[0];
+    sum_quads(s, first, end);
+    L->out = outer;
+}
+
 void lower_cluster_reduce(Lower *L, Op *op, const Instr *in)
 {
     ExprCtx *x = L->m->exprs;
@@ -332,13 +359,8 @@ void lower_cluster_reduce(Lower *L, Op *op, const Instr *in)
     if (!fits_lanes(L, op, in, &s))
         return;
     int64_t quads = s.rows * s.cols / QUAD;
-    int64_t most = MAX_LOADS / n_cta;
-    QuadLoads *q = ARENA_ARRAY(L->scratch, QuadLoads, most);
-    for (int64_t part = 0; part < quads;) {
-        int64_t n = 0;
-        for (; n < most && part < quads; n++, part += SPREAD_LANES)
-            load_quads(&s, part, &q[n]);
-        for (int64_t i = 0; i < n; i++)
-            store_sums(&s, &q[i]);
-    }
+    int64_t whole = quads / SPREAD_LANES * SPREAD_LANES;
+    sum_quads(&s, 0, whole);
+    if (whole < quads)
+        sum_last_quads(&s, whole, quads);
 }

@@ -330,6 +330,8 @@ def cases():
         yield cluster_reduce(ncta, cta_stride, 8, 16, 64, "bf16")
         yield cluster_reduce(ncta, cta_stride, 16, 8, 32, "f32")
         yield cluster_reduce(ncta, cta_stride, 8, 32, 0, "f16")
+        yield cluster_reduce(ncta, cta_stride, 3, 32, 128, "bf16")
+        yield cluster_reduce(ncta, cta_stride, 9, 32, 128, "f32")
         yield scatter(ncta, cta_stride, 8, 32, 128, "f32")
         yield scatter(ncta, cta_stride, 16, 32, 64, "bf16")
         yield scatter(ncta, cta_stride, 8, 8, 32, "f32")
