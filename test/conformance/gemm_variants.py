@@ -18,7 +18,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.abspath(__file__))))
 GEMM = os.path.join(ROOT, "kernels", "gemm")
 SAMPLE = ("_128x256", "_64x64", "_64x32", "_64x64_s8", "_64x64_p1024",
-          "_128x128_w768", "_80x128_x", "_160x256_c2_x")
+          "_128x128_w768", "_80x128_x", "_160x256_c2_x", "_72x64_s8_x")
 # A ragged edge of each extent; K shorter than the ring, and longer, and of more
 # than one part.
 SIZES = ("M=136,N=48,K=16", "M=72,N=272,K=1040")
