@@ -124,7 +124,7 @@ static bool is_constant(Collect *c, const TextTurn *x)
     if (x->kind == TURN_block || !affine_min(c->m->exprs, x->e, &lo) ||
         !affine_max(c->m->exprs, x->e, &hi))
         return false;
-    if (x->kind == TURN_ge0)
+    if (x->kind == TURN_ge0 || x->kind == TURN_trips)
         return lo >= 0 || hi < 0;
     if (x->kind == TURN_eq0)
         return lo > 0 || hi < 0 || (lo == 0 && hi == 0);
@@ -312,7 +312,8 @@ static void add_operands(Collect *c, const Op *at, const Op *op)
     }
 }
 
-/* Loops and tasks that may have nothing to do: whether they have. */
+/* Loops and tasks that may have nothing to do: whether they have; and whether
+ * they have much. */
 static void add_trips(Collect *c, const Op *op)
 {
     unsigned n = op->code == OP_ctl_for ? 1
@@ -324,8 +325,12 @@ static void add_trips(Collect *c, const Op *op)
             affine_sub(c->m->exprs, op->operands[2 * d + 1].u.index,
                        op->operands[2 * d].u.index);
         const Affine *more = affine_add_const(c->m->exprs, trips, -1);
+        const Affine *round =
+            affine_add_const(c->m->exprs, trips, -2 * delay_of(c->t, op));
         if (more)
             add(c, (TextTurn){ .kind = TURN_ge0, .op = op, .e = more });
+        if (round)
+            add(c, (TextTurn){ .kind = TURN_trips, .op = op, .e = round });
     }
 }
 
@@ -559,6 +564,8 @@ bool turn_seen(const Turns *t, const TextTurn *x)
 {
     if (x->kind == TURN_block)
         return turn_any(t, x);
+    if (x->kind == TURN_trips)
+        return turn_side_seen(t, x, true);
     return turn_both_ways(t, x) && (!x->loop || (turn_side_done(t, x, false) &&
                                                  turn_side_done(t, x, true)));
 }
@@ -583,8 +590,8 @@ static bool value_of(const TextTurn *x, const LaneValue *at, int64_t *out)
     }
     if (!at->value(at->user, x->e, at->lane, out))
         return false;
-    *out = x->kind == TURN_ge0   ? *out >= 0
-           : x->kind == TURN_eq0 ? *out == 0
+    *out = x->kind == TURN_ge0 || x->kind == TURN_trips ? *out >= 0
+           : x->kind == TURN_eq0                        ? *out == 0
                                  : int_floordiv(*out, x->divisor);
     return true;
 }
@@ -701,7 +708,9 @@ static bool see(Turns *t, const TextTurn *x, uint64_t warp, uint32_t lanes,
     }
     if (x->loop)
         note_rounds(t, x, warp, &first, now);
-    return s->any && (x->kind == TURN_block || s->lo != s->hi) &&
+    return s->any &&
+           (x->kind == TURN_block || s->lo != s->hi ||
+            (x->kind == TURN_trips && s->hi == 1)) &&
            is_followed(s, x, false) && is_followed(s, x, true);
 }
 

@@ -6,7 +6,8 @@
  * a place is a turn; it has been seen when the runs took it both ways:
  *
  *   a block         entered
- *   a loop          entered, and passed by (as a comparison of its bounds)
+ *   a loop          entered, and passed by (as a comparison of its bounds); of
+ *                   a kernel, with as many trips as take its slots round twice
  *   a comparison    true, and false, where it decides the condition that it is
  *                   a part of; in a loop of a kernel the same warp must come
  *                   to it again after each, in another round of that loop with
@@ -36,6 +37,7 @@ typedef enum TurnKind {
     TURN_ge0,      /* e >= 0 */
     TURN_eq0,      /* e == 0 */
     TURN_quotient, /* e floordiv divisor; by 1: e itself */
+    TURN_trips,    /* e >= 0: a loop has as many trips as show all of it */
     TURN_within,   /* e >= 0, or a place is outside of its object */
     TURN_product   /* e has other values, for all that is known */
 } TurnKind;

@@ -217,6 +217,14 @@ static bool enter(Reach *r, const Block *block)
     return enter_loop(r, op, loop_rank(op));
 }
 
+/* The sizes, as the host's parameters. */
+static void set_sizes(Reach *r, const Block *host)
+{
+    for (unsigned i = 0, n = 0; i < host->n_args; i++)
+        if (!host->args[i].value && n < r->set->n)
+            r->vars[host->args[i].var] = point(r->set->values[n++]);
+}
+
 static void set_parameters(Reach *r)
 {
     Env env = sizes_env(r->set);
@@ -225,15 +233,14 @@ static void set_parameters(Reach *r)
         of = op_parent(of);
     const Block *b = of->blocks[0];
     unsigned coords = b->n_args;
-    for (unsigned i = 0, n = 0; i < b->n_args; i++) {
+    set_sizes(r, r->launch ? r->t->host->blocks[0] : b);
+    for (unsigned i = 0; i < b->n_args; i++) {
         int64_t v;
         if (b->args[i].value)
             continue;
-        if (!r->launch && n < r->set->n)
-            r->vars[b->args[i].var] = point(r->set->values[n++]);
-        else if (r->launch && i < r->launch->n_operands &&
-                 r->launch->operands[i].kind == OPND_index &&
-                 affine_eval(r->launch->operands[i].u.index, &env, &v))
+        if (r->launch && i < r->launch->n_operands &&
+            r->launch->operands[i].kind == OPND_index &&
+            affine_eval(r->launch->operands[i].u.index, &env, &v))
             r->vars[b->args[i].var] = point(v);
         coords = i;
     }
@@ -259,12 +266,12 @@ static bool may_decide(const Reach *r)
     return true;
 }
 
-/* Is there more to be seen of the comparison where it is so? Where no round is
- * to come behind it, that it is so at all. */
+/* Is there more to be seen of the comparison where it is so? First the side
+ * that was not seen, then what is to come behind either. */
 static bool wanted(const Reach *r, bool side)
 {
-    return r->rounds ? !turn_side_done(r->t, r->turn, side)
-                     : !turn_side_seen(r->t, r->turn, side);
+    return turn_both_ways(r->t, r->turn) ? !turn_side_done(r->t, r->turn, side)
+                                         : !turn_side_seen(r->t, r->turn, side);
 }
 
 static bool shows(const Reach *r)
@@ -273,9 +280,13 @@ static bool shows(const Reach *r)
     int64_t v;
     if (!may_decide(r))
         return false;
-    if (x->kind == TURN_block || !turn_side(r->t, x, &v))
+    if (x->kind == TURN_block)
         return true;
     Range e = range_of(r, x->e);
+    if (x->kind == TURN_trips)
+        return e.known && e.hi >= 0;
+    if (!turn_side(r->t, x, &v))
+        return true;
     if (!e.known)
         return false;
     if (x->kind == TURN_ge0 || x->kind == TURN_within)
@@ -299,7 +310,8 @@ static bool try_sizes(Reach *r, const SizeSet *set)
     r->set = set;
     memset(r->vars, 0, (var_count(r->turn->m->exprs) + 1) * sizeof *r->vars);
     set_parameters(r);
-    return enter(r, r->turn->op->parent) && shows(r);
+    return (!r->launch || enter(r, r->launch->parent)) &&
+           enter(r, r->turn->op->parent) && shows(r);
 }
 
 /* ---- what a run costs ---------------------------------------------------- */
