@@ -551,39 +551,69 @@ static const char *run_sizes(AsyncCheck *c, const SizeSet *sizes, unsigned n)
     return text;
 }
 
-/* Runs where the turn may be seen, by so many clusters as the first runs. */
-static void run_turn(AsyncCheck *c, TextTurn *turn, const SizeSet *sizes,
-                     unsigned n, Arena *arena, StrBuf *scope)
+/* All sizes that were run, and their text. */
+typedef struct Ran {
+    Arena *arena;
+    VEC(SizeSet) sets;
+    StrBuf scope;
+} Ran;
+
+/* Runs at further sizes, by so many clusters as the first runs. */
+static void run_further(AsyncCheck *c, Ran *ran, SizeSet at)
 {
-    SizeSet at;
-    if (turns_reach(c->turns, turn, arena, sizes, n, &at)) {
-        c->sizes = set_text(c, &at);
-        strbuf_addf(scope, "; %s", c->sizes);
-        unsigned n_runs = c->once ? 3 : 2;
-        for (unsigned i = 0; i < n_runs && !is_refuted(c) && !c->ended; i++)
-            run_at(c, &at, clusters_of(c, i));
-    }
+    unsigned n_runs = c->once ? 3 : 2;
+    c->sizes = set_text(c, &at);
+    strbuf_addf(&ran->scope, "; %s", c->sizes);
+    VEC_PUSH(ran->arena, &ran->sets, at);
+    for (unsigned i = 0; i < n_runs && !is_refuted(c) && !c->ended; i++)
+        run_at(c, &at, clusters_of(c, i));
 }
 
 /* Runs at more sizes, each the least that shows what no run has shown yet. One
- * that was seen for the first time then, one way, is asked about again. Answers
- * the scope with these sizes. */
+ * that was seen for the first time then, one way, is asked about again. */
+static void run_unseen(AsyncCheck *c, Prover *prover, Ran *ran)
+{
+    unsigned n = (unsigned)ran->sets.len;
+    const SizeSet *sizes =
+        arena_memdup(ran->arena, ran->sets.data, n * sizeof *sizes);
+    TextTurn *next = NULL;
+    SizeSet at;
+    for (unsigned tries = 0; !is_refuted(c) && !c->ended &&
+                             (next = turns_next(c->turns, prover));) {
+        unsigned before = turn_progress(c->turns, next);
+        if (tries++ < MOST_TRIES &&
+            turns_reach(c->turns, next, ran->arena, sizes, n, &at))
+            run_further(c, ran, at);
+        if (turn_progress(c->turns, next) == before)
+            turn_give_up(c->turns, next);
+    }
+}
+
+/* What a condition on sizes lets in was seen at the least sizes: what it does
+ * with more rounds and tasks is run as well. */
+static void run_wide(AsyncCheck *c, Ran *ran)
+{
+    SizeSet wide;
+    unsigned at = 0;
+    for (unsigned tries = 0;
+         tries < MOST_TRIES && !is_refuted(c) && !c->ended &&
+         turns_widen(c->turns, &at, ran->arena, ran->sets.data,
+                     (unsigned)ran->sets.len, &wide);
+         tries++)
+        run_further(c, ran, wide);
+}
+
+/* Runs at sizes at which turns are seen. Answers the scope with these sizes. */
 static const char *run_turns(AsyncCheck *c, Prover *prover,
                              const SizeSet *sizes, unsigned n,
                              const char *scope)
 {
-    Arena *arena = arena_new();
-    StrBuf text = { 0 };
-    TextTurn *next = NULL;
-    strbuf_add(&text, scope);
-    for (unsigned tries = 0; !is_refuted(c) && !c->ended &&
-                             (next = turns_next(c->turns, prover));) {
-        unsigned before = turn_progress(c->turns, next);
-        if (tries++ < MOST_TRIES)
-            run_turn(c, next, sizes, n, arena, &text);
-        if (turn_progress(c->turns, next) == before)
-            turn_give_up(c->turns, next);
-    }
+    Ran ran = { .arena = arena_new() };
+    strbuf_add(&ran.scope, scope);
+    for (unsigned i = 0; i < n; i++)
+        VEC_PUSH(ran.arena, &ran.sets, sizes[i]);
+    run_unseen(c, prover, &ran);
+    run_wide(c, &ran);
     const TextTurn *unseen = turns_hopeless(c->turns);
     StrBuf why = { 0 };
     if (unseen) {
@@ -591,10 +621,10 @@ static const char *run_turns(AsyncCheck *c, Prover *prover,
         turn_print(&why, c->turns, unseen);
         c->unseen = ctx_intern(c->ctx, strbuf_text(&why));
     }
-    const char *out = ctx_intern(c->ctx, strbuf_text(&text));
+    const char *out = ctx_intern(c->ctx, strbuf_text(&ran.scope));
     strbuf_free(&why);
-    strbuf_free(&text);
-    arena_free(arena);
+    strbuf_free(&ran.scope);
+    arena_free(ran.arena);
     return out;
 }
 

@@ -115,6 +115,12 @@ void turn_print(StrBuf *out, const Turns *t, const TextTurn *turn);
  * intervals say that it may. False: none were found. In the arena. */
 bool turns_reach(const Turns *t, const TextTurn *turn, Arena *arena,
                  const SizeSet *sets, unsigned n, SizeSet *out);
+/* Sizes with as much to do as the first of the sets, but for those that turn a
+ * comparison of sizes alone the other way, which are as in another set: of the
+ * first such comparison from *at on that has none among the sets. Moves *at
+ * there. False: there are none. In the arena. */
+bool turns_widen(const Turns *t, unsigned *at, Arena *arena,
+                 const SizeSet *sets, unsigned n, SizeSet *out);
 /* How much of it was seen; more when more was. */
 unsigned turn_progress(const Turns *t, const TextTurn *turn);
 /* It is not looked for again, unless more of it is seen by the way. */

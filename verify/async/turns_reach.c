@@ -301,15 +301,20 @@ static bool shows(const Reach *r)
 /* Work of a search, in pairs of sizes that are looked at. */
 #define MOST_REACH (UINT64_C(1) << 22)
 
+static void look_at(Reach *r, const SizeSet *set)
+{
+    r->set = set;
+    memset(r->vars, 0, (var_count(r->turn->m->exprs) + 1) * sizeof *r->vars);
+    set_parameters(r);
+}
+
 static bool try_sizes(Reach *r, const SizeSet *set)
 {
     uint64_t work = (uint64_t)(set->n + 1) * (set->n + 1);
     if (r->left < work)
         return false;
     r->left -= work;
-    r->set = set;
-    memset(r->vars, 0, (var_count(r->turn->m->exprs) + 1) * sizeof *r->vars);
-    set_parameters(r);
+    look_at(r, set);
     return (!r->launch || enter(r, r->launch->parent)) &&
            enter(r, r->turn->op->parent) && shows(r);
 }
@@ -499,21 +504,86 @@ static bool reach_again(Chooser *c, Reach *r, const SizeSet *from, unsigned n,
     return !turn_both_ways(r->t, r->turn) && reach_from(c, r, from, n, out);
 }
 
+static Reach reach_of(const Turns *t, const TextTurn *turn, Arena *arena)
+{
+    return (Reach){ .t = t,
+                    .turn = turn,
+                    .launch = turns_launch(t, turn->op),
+                    .left = MOST_REACH,
+                    .loop = turn_loop(t, turn),
+                    .vars = ARENA_ARRAY(arena, Range,
+                                        var_count(turn->m->exprs) + 1) };
+}
+
 bool turns_reach(const Turns *t, const TextTurn *turn, Arena *arena,
                  const SizeSet *sets, unsigned n, SizeSet *out)
 {
     Chooser *c = chooser_new(arena, t->m, t->host);
     SizeSet *from = ARENA_ARRAY(arena, SizeSet, n + 1);
-    Reach r = { .t = t,
-                .turn = turn,
-                .launch = turns_launch(t, turn->op),
-                .left = MOST_REACH,
-                .loop = turn_loop(t, turn),
-                .vars =
-                    ARENA_ARRAY(arena, Range, var_count(turn->m->exprs) + 1) };
+    Reach r = reach_of(t, turn, arena);
     if (n)
         memcpy(from, sets, n * sizeof *sets);
     n += least_sizes(c, &from[n]);
     return r.loop ? reach_again(c, &r, from, n, out)
                   : reach_from(c, &r, from, n, out);
+}
+
+/* ---- sides with much to do ----------------------------------------------- */
+
+/* Is the comparison one of sizes alone, and what is it at these? */
+static bool is_fixed(Reach *r, const SizeSet *set, bool *side)
+{
+    look_at(r, set);
+    Range e = range_of(r, r->turn->e);
+    *side = r->turn->kind == TURN_ge0 ? e.lo >= 0 : e.lo == 0;
+    return e.known && e.lo == e.hi;
+}
+
+/* Moves each of the sizes to what it is in `wide`, where the comparison stays
+ * as it is and the asserts hold. False: none can be moved, or it costs much. */
+static bool widen(Chooser *c, Reach *r, const SizeSet *from,
+                  const SizeSet *wide, SizeSet *out)
+{
+    bool side, now, moved = false;
+    is_fixed(r, from, &side);
+    chooser_load(c, from->values);
+    for (unsigned i = 0; i < c->set.n; i++) {
+        int64_t old = c->values[i];
+        c->values[i] = wide->values[i];
+        if (!is_fixed(r, &c->set, &now) || now != side ||
+            sizes_broken(r->t->host, &c->set))
+            c->values[i] = old;
+        moved = moved || c->values[i] != old;
+    }
+    *out = chooser_keep(c);
+    return moved && cost_of(r->t, out) < 1.0;
+}
+
+static bool is_among(const SizeSet *set, const SizeSet *sets, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++)
+        if (sizes_equal(set, &sets[i]))
+            return true;
+    return false;
+}
+
+bool turns_widen(const Turns *t, unsigned *at, Arena *arena,
+                 const SizeSet *sets, unsigned n, SizeSet *out)
+{
+    Chooser *c = chooser_new(arena, t->m, t->host);
+    for (; *at < t->all.len; ++*at) {
+        const TextTurn *x = t->all.data[*at];
+        Reach r = reach_of(t, x, arena);
+        bool side, wide;
+        if (!x->part || x->m != t->m || !n || !is_fixed(&r, &sets[0], &wide))
+            continue;
+        for (unsigned k = 1; k < n; k++)
+            if (is_fixed(&r, &sets[k], &side) && side != wide) {
+                if (widen(c, &r, &sets[k], &sets[0], out) &&
+                    !is_among(out, sets, n))
+                    return true;
+                break;
+            }
+    }
+    return false;
 }
