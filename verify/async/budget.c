@@ -139,31 +139,74 @@ typedef struct Here {
     const Op *why;
 } Here;
 
+static bool varies_by_lane(const Budget *b, const Affine *e)
+{
+    return affine_uses(e, b->lane);
+}
+
+/* May it be at least 0 for one lane of a warp and not for another? Not where
+ * all but the lane, which counts for c each, moves by multiples of 32 c, and
+ * the 32 lanes lie between two of these: 32 * %warp + %lane < 64. */
+static bool parts_lanes(const Budget *b, const Affine *e)
+{
+    int64_t c = affine_coef(e, b->lane);
+    ExprCtx *exprs = b->m->exprs;
+    const Affine *rest = affine_sub(
+        exprs, e, affine_scale(exprs, affine_var(exprs, b->lane), c));
+    if (!c || c > INT32_MAX || c < INT32_MIN || !rest ||
+        varies_by_lane(b, rest))
+        return varies_by_lane(b, e);
+    int64_t step = 32 * (c < 0 ? -c : c);
+    for (uint32_t i = 0; i < rest->n_terms; i++)
+        if (rest->terms[i].coef % step)
+            return true;
+    int64_t first = int_mod(rest->constant, step);
+    return int_floordiv(first + 31 * c, step) != int_floordiv(first, step);
+}
+
+/* May lanes of one warp find the condition different? */
+static bool is_by_lane(const Budget *b, const Cond *c)
+{
+    int64_t lo, hi;
+    if (c->kind != COND_ge0 && c->kind != COND_eq0)
+        return (c->lhs && is_by_lane(b, c->lhs)) ||
+               (c->rhs && is_by_lane(b, c->rhs));
+    if (affine_max(b->m->exprs, c->expr, &hi) && hi < 0)
+        return false;
+    if (!affine_min(b->m->exprs, c->expr, &lo))
+        lo = INT64_MIN;
+    return c->kind == COND_eq0 ? lo <= 0 && varies_by_lane(b, c->expr)
+                               : lo < 0 && parts_lanes(b, c->expr);
+}
+
 typedef struct WarpEnv {
     VarId warp;
     int64_t value;
+    VarId lane; /* any, where all are alike; 0: they are not */
 } WarpEnv;
 
 static bool warp_value(const Env *env, const Atom *atom, int64_t *out)
 {
     const WarpEnv *w = env->user;
-    if (atom->kind != ATOM_var || atom->var != w->warp)
+    if (atom->kind != ATOM_var ||
+        (atom->var != w->warp && (!w->lane || atom->var != w->lane)))
         return false;
-    *out = w->value;
+    *out = atom->var == w->warp ? w->value : 0;
     return true;
 }
 
-/* Warps that a condition on the warp alone lets through. */
+/* Warps that a condition lets through whose lanes it does not tell apart. */
 static void narrow(const Budget *b, const Cond *c, bool yes, Here *h)
 {
     int64_t lo = h->hi, hi = h->lo;
+    VarId lane = is_by_lane(b, c) ? 0 : b->lane;
     if (c->kind == COND_and && yes) {
         narrow(b, c->lhs, true, h);
         narrow(b, c->rhs, true, h);
         return;
     }
     for (int64_t w = h->lo; w < h->hi; w++) {
-        WarpEnv we = { b->warp, w };
+        WarpEnv we = { b->warp, w, lane };
         Env env = { warp_value, &we };
         bool holds;
         if (cond_eval(c, &env, &holds) && holds != yes)
@@ -178,8 +221,10 @@ static void narrow(const Budget *b, const Cond *c, bool yes, Here *h)
 /* Does the condition tell warps of one warpgroup apart? */
 static bool parts_warps(const Budget *b, const Cond *c, const Here *h)
 {
+    VarId lane = is_by_lane(b, c) ? 0 : b->lane;
     for (int64_t w = h->lo; w < h->hi; w++) {
-        WarpEnv we = { b->warp, w }, first = { b->warp, w - w % WARPGROUP };
+        WarpEnv we = { b->warp, w, lane };
+        WarpEnv first = { b->warp, w - w % WARPGROUP, lane };
         Env env = { warp_value, &we }, env0 = { warp_value, &first };
         bool x, y;
         if (first.value >= h->lo && cond_eval(c, &env, &x) &&
@@ -385,11 +430,6 @@ static void check_shape(Budget *b, const Op *op)
 
 /* ---- the walk ------------------------------------------------------------ */
 
-static bool varies_by_lane(const Budget *b, const Affine *e)
-{
-    return affine_uses(e, b->lane);
-}
-
 static void walk(Budget *b, const Block *block, Here h);
 
 static void walk_blocks(Budget *b, const Op *op, Here h)
@@ -420,7 +460,7 @@ static void walk_blocks(Budget *b, const Op *op, Here h)
         Here at = inner;
         if (op->code == OP_ctl_if) {
             const Cond *c = op->operands[0].u.cond;
-            if (cond_uses(c, b->lane) && !at.parted) {
+            if (is_by_lane(b, c) && !at.parted) {
                 at.parted = true;
                 at.why = op;
             }

@@ -480,6 +480,16 @@ static bool least_sizes(Chooser *c, SizeSet *out)
     return ok;
 }
 
+/* The sizes of whole tiles among the first sets: the second, or where it is
+ * cut in other loops, the fourth. */
+static const SizeSet *of_whole_tiles(const SizeSet *from, unsigned n)
+{
+    bool whole = n > 4;
+    for (unsigned i = 0; whole && i < from[1].n; i++)
+        whole = from[3].values[i] >= from[1].values[i];
+    return whole ? &from[3] : &from[1];
+}
+
 /* What must be come to again is best followed by as many rounds as a slot takes
  * to come again, else by a whole one before the last, which may have little to
  * do; and at sizes of whole tiles, those of the second set, where a round does
@@ -495,7 +505,7 @@ static bool reach_again(Chooser *c, Reach *r, const SizeSet *from, unsigned n,
         for (r->rounds = most; r->rounds > 0;
              r->rounds = r->rounds > 2 ? 2 : r->rounds - 1) {
             r->left = MOST_REACH;
-            if ((n > 1 && reach_from(c, r, &from[1], 1, out)) ||
+            if ((n > 1 && reach_from(c, r, of_whole_tiles(from, n), 1, out)) ||
                 reach_from(c, r, from, n, out))
                 return true;
         }
