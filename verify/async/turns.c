@@ -148,10 +148,17 @@ static void uses_loop(VarId v, void *user)
         }
 }
 
+/* Tasks that are run once have no other round. */
+static bool has_rounds(const Op *op)
+{
+    return op->code == OP_ctl_for ||
+           (op->code == OP_async_tasks && !op_attr_int(op, "once", 0));
+}
+
 static void add_variables(Collect *c, TextTurn *x, const Op *loop)
 {
     const Block *b = loop->blocks[0];
-    if (loop->code != OP_ctl_for && loop->code != OP_async_tasks)
+    if (!has_rounds(loop))
         return;
     const Affine **all =
         ARENA_ARRAY(c->t->arena, const Affine *, x->n_round + b->n_args + 1);
@@ -214,7 +221,7 @@ static void find_loop(Collect *c, TextTurn *x)
     const Op *innermost = NULL;
     for (const Op *o = op_parent(x->op);
          o && o->code != OP_async_kernel && !x->loop; o = op_parent(o)) {
-        if (o->code != OP_ctl_for && o->code != OP_async_tasks)
+        if (!has_rounds(o))
             continue;
         innermost = innermost ? innermost : o;
         LoopUse u = { x, o };
