@@ -408,7 +408,8 @@ static bool task_space(Emit *e, Op *op, TaskSpace *s)
 /* The first of tasks that are run `once` is looked for where the block begins
  * that they stand in: the divisions take long, and what comes before the tasks
  * need not wait for them. The PTX assembler mixes the two; the moves keep LLVM
- * from taking the divisions back. */
+ * from taking the divisions back. Every cluster has a first task, as no launch
+ * has more clusters than tasks. */
 static bool find_first_task(Emit *e, Block *b)
 {
     Op *op = b->first;
