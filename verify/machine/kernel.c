@@ -3,6 +3,7 @@
  * windows seen on their root. */
 #include "verify/machine/kernel.h"
 
+#include "ir/eir_types.h"
 #include "ir/values.h"
 
 #include <string.h>
@@ -373,4 +374,34 @@ Kernel *kernel_prepare(Module *m, Arena *arena, const Op *op,
     if (p.ok)
         block_walk(op->blocks[0], visit, &p);
     return p.ok ? k : NULL;
+}
+
+/* ---- tasks --------------------------------------------------------------- */
+
+typedef struct Tasks {
+    Env env;
+    bool known;
+    int64_t most;
+} Tasks;
+
+static bool count_tasks(Op *op, void *user)
+{
+    Tasks *t = user;
+    int64_t n = 1, lo, hi;
+    if (op->code != OP_async_tasks)
+        return true;
+    for (unsigned d = 0; d < eir_first_carried(op) / 2 && t->known; d++)
+        t->known = affine_eval(op->operands[2 * d].u.index, &t->env, &lo) &&
+                   affine_eval(op->operands[2 * d + 1].u.index, &t->env, &hi) &&
+                   !__builtin_mul_overflow(n, hi > lo ? hi - lo : 0, &n);
+    t->most = n > t->most ? n : t->most;
+    return t->known;
+}
+
+int64_t kernel_tasks(const Kernel *k, const HostArg *args, unsigned n_args)
+{
+    Given given = { k->block, args, n_args };
+    Tasks t = { .env = { given_value, &given }, .known = true };
+    block_walk((Block *)k->block, count_tasks, &t);
+    return t.known ? t.most : 0;
 }

@@ -100,7 +100,8 @@ struct MachineObserver {
 };
 
 typedef struct MachineOptions {
-    int64_t clusters; /* how many run at once; 0: 1 */
+    int64_t clusters; /* how many run at once, but no more than there are tasks;
+                         0: 1 */
     bool canonical;   /* engines as late as allowed, warps in turn */
     uint64_t seed;    /* otherwise: of the random schedule */
     /* Ops that warps may execute, a launch being a thousand; 0: any number. A
