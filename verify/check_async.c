@@ -461,18 +461,25 @@ static bool find_kernel_once(Op *op, void *user)
     return !c->once;
 }
 
-/* How many run at once at the i-th sizes: one, whose tasks follow each other;
- * two, whose tasks meet; where a kernel does something for first tasks alone,
- * so many that each of a few is one. */
-static int64_t clusters_of(const AsyncCheck *c, unsigned i)
+/* How many run at once at the i-th sizes: one, whose tasks follow each other,
+ * or two, whose tasks meet. */
+static int64_t clusters_of(unsigned i)
 {
-    return i == 1 ? 2 : i == 2 && c->once ? MANY_CLUSTERS : 1;
+    return i == 1 ? 2 : 1;
 }
 
 static bool is_refuted(const AsyncCheck *c)
 {
     return c->protocol_bad || c->races_bad || c->refined.cover_bad ||
            c->refined.value_bad;
+}
+
+/* Where a kernel does something for first tasks alone, a run more in which each
+ * of a few is one. */
+static void run_first_tasks(AsyncCheck *c, const SizeSet *at)
+{
+    if (c->once && !is_refuted(c) && !c->ended)
+        run_at(c, at, MANY_CLUSTERS);
 }
 
 /* The runs at the first sizes, which this process takes from the front, and one
@@ -493,9 +500,9 @@ static bool runs_take(const Runs *runs)
 static void run_one(AsyncCheck *c, const Runs *runs, unsigned i)
 {
     c->sizes = set_text(c, &runs->sizes[i]);
-    run_at(c, &runs->sizes[i], clusters_of(c, i));
-    if (c->once && runs->n <= 2 && !is_refuted(c) && !c->ended)
-        run_at(c, &runs->sizes[i], MANY_CLUSTERS);
+    run_at(c, &runs->sizes[i], clusters_of(i));
+    if (i == 2 || runs->n <= 2)
+        run_first_tasks(c, &runs->sizes[i]);
 }
 
 /* Is there nothing to say about those that are taken here, beside? */
@@ -561,12 +568,12 @@ typedef struct Ran {
 /* Runs at further sizes, by so many clusters as the first runs. */
 static void run_further(AsyncCheck *c, Ran *ran, SizeSet at)
 {
-    unsigned n_runs = c->once ? 3 : 2;
     c->sizes = set_text(c, &at);
     strbuf_addf(&ran->scope, "; %s", c->sizes);
     VEC_PUSH(ran->arena, &ran->sets, at);
-    for (unsigned i = 0; i < n_runs && !is_refuted(c) && !c->ended; i++)
-        run_at(c, &at, clusters_of(c, i));
+    for (unsigned i = 0; i < 2 && !is_refuted(c) && !c->ended; i++)
+        run_at(c, &at, clusters_of(i));
+    run_first_tasks(c, &at);
 }
 
 /* Runs at more sizes, each the least that shows what no run has shown yet. One
