@@ -208,26 +208,6 @@ static bool emit_body(Emit *e, Block *b, EmitValue *yield)
     return true;
 }
 
-typedef struct Uses {
-    const Op *of;
-    bool found;
-} Uses;
-
-static bool find_use(Op *user, void *data)
-{
-    Uses *u = data;
-    for (unsigned i = 0; i < user->n_operands; i++) {
-        const Operand *o = &user->operands[i];
-        u->found |= o->kind == OPND_value && o->u.value->def == u->of;
-        for (unsigned d = 0; o->kind == OPND_access && d < o->u.access->rank;
-             d++) {
-            const Value *ring = o->u.access->dims[d].ring;
-            u->found |= ring && ring->def == u->of;
-        }
-    }
-    return !u->found;
-}
-
 /* Where all that a loop does stands under `i < n`, the same n each round, and
  * nothing asks for what it carries, it ends at n: the bound, or NULL. */
 static const Affine *ends_early(Emit *e, const Op *loop)
@@ -245,12 +225,9 @@ static const Affine *ends_early(Emit *e, const Op *loop)
     const Cond *c = guard ? guard->operands[0].u.cond : NULL;
     if (!c || c->kind != COND_ge0 || affine_coef(c->expr, i) != -1)
         return NULL;
-    Uses uses = { loop, false };
-    for (Op *op = loop->next; op; op = op->next)
-        op_walk(op, find_use, &uses);
     const Affine *n = affine_add(x, c->expr, affine_var(x, i));
     n = affine_add_const(x, n, 1);
-    return uses.found || affine_uses(n, i) ? NULL : n;
+    return !n || affine_uses(n, i) || op_used_behind(loop) ? NULL : n;
 }
 
 bool emit_for(Emit *e, Op *op)

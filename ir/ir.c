@@ -302,6 +302,41 @@ void block_walk(Block *b, bool (*fn)(Op *, void *), void *user)
     }
 }
 
+static bool is_result(const Op *op, const Value *v)
+{
+    for (unsigned i = 0; i < op->n_results; i++)
+        if (op->results[i] == v)
+            return true;
+    return false;
+}
+
+typedef struct Uses {
+    const Op *of;
+    bool found;
+} Uses;
+
+static bool find_use(Op *user, void *data)
+{
+    Uses *uses = data;
+    for (unsigned i = 0; i < user->n_operands; i++) {
+        const Operand *o = &user->operands[i];
+        if (o->kind == OPND_value)
+            uses->found |= is_result(uses->of, o->u.value);
+        for (unsigned d = 0; o->kind == OPND_access && d < o->u.access->rank;
+             d++)
+            uses->found |= is_result(uses->of, o->u.access->dims[d].ring);
+    }
+    return !uses->found;
+}
+
+bool op_used_behind(const Op *op)
+{
+    Uses uses = { .of = op };
+    for (Op *after = op->next; after && !uses.found; after = after->next)
+        op_walk(after, find_use, &uses);
+    return uses.found;
+}
+
 static void access_replace(Access *a, Value *from, Value *to)
 {
     if (a->base == from)

@@ -316,6 +316,8 @@ void block_clone_into(CloneMap *cm, const Block *from, Block *to);
  * false to skip what is below. fn may detach the op it was given. */
 void op_walk(Op *op, bool (*fn)(Op *, void *), void *user);
 void block_walk(Block *b, bool (*fn)(Op *, void *), void *user);
+/* Does an op behind this one, or in such a one's blocks, use a result of it? */
+bool op_used_behind(const Op *op);
 /* The op whose block holds op, or NULL at the top. */
 Op *op_parent(const Op *op);
 /* The nearest enclosing op of this code, op itself included, or NULL. */

@@ -38,41 +38,6 @@ static bool is_guard(const Op *op, VarId iterator)
            !cond_uses(op->operands[0].u.cond, iterator);
 }
 
-static bool is_result(const Op *op, const Value *v)
-{
-    for (unsigned i = 0; i < op->n_results; i++)
-        if (op->results[i] == v)
-            return true;
-    return false;
-}
-
-typedef struct Uses {
-    const Op *of;
-    bool found;
-} Uses;
-
-static bool find_use(Op *user, void *data)
-{
-    Uses *uses = data;
-    for (unsigned i = 0; i < user->n_operands; i++) {
-        const Operand *o = &user->operands[i];
-        if (o->kind == OPND_value)
-            uses->found |= is_result(uses->of, o->u.value);
-        for (unsigned d = 0; o->kind == OPND_access && d < o->u.access->rank;
-             d++)
-            uses->found |= is_result(uses->of, o->u.access->dims[d].ring);
-    }
-    return !uses->found;
-}
-
-static bool results_are_used(const Op *op)
-{
-    Uses uses = { .of = op };
-    for (Op *after = op->next; after && !uses.found; after = after->next)
-        op_walk(after, find_use, &uses);
-    return uses.found;
-}
-
 /* ---- the move ------------------------------------------------------------ */
 
 static void put_around(Op *guard, Op *loop)
@@ -94,7 +59,7 @@ static void free_loop(Op *loop)
 {
     const Block *body = loop->blocks[0];
     Op *guard;
-    if (results_are_used(loop))
+    if (op_used_behind(loop))
         return;
     while ((guard = only_effect(body)) && is_guard(guard, body->args[0].var))
         put_around(guard, loop);

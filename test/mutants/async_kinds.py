@@ -145,7 +145,7 @@ LAST = r"mbarrier\.wait %(\w_)?empty[^()]*\([^()]*\)\]$"
 CTA_SYNC = r"^    +async\.barrier\.cta\.sync"
 GRID_WAIT = r"async\.griddepcontrol\.wait"
 INIT = r"mbarrier\.init"
-INIT_PROXY = r"^    async\.fence\.proxy"
+INIT_PROXY = r"^ +async\.fence\.proxy(?!.*origin)"
 LOOP = r"ctl\.for %k .*iter"
 
 KINDS = [

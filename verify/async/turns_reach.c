@@ -128,7 +128,7 @@ static void enter_rounds(Reach *r, const Op *op, unsigned n)
         count =
             range_product(count, (Range){ v.known, v.hi > v.lo, v.hi - v.lo });
     }
-    if (count.known && op == r->turn->loop && n == r->dim)
+    if (count.known && r->loop && op == r->loop->op && n == r->dim)
         count.hi -= r->rounds;
     r->vars[op->blocks[0]->args[n].var] =
         (Range){ count.known, 0, count.hi - count.known };
