@@ -5,12 +5,17 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Bytes that every host has: most tensors are smaller, and it is not asked. */
+#define ALWAYS_THERE ((double)(1 << 20))
+
 /* Would this many elements leave the memory that the host has? An allocation
  * that the kernel grants and cannot keep would end the process. */
 static bool too_large(int64_t count, unsigned elem_bytes)
 {
-    double pages = (double)sysconf(_SC_PHYS_PAGES);
     double bytes = (double)count * (elem_bytes + 1);
+    if (bytes <= ALWAYS_THERE)
+        return false;
+    double pages = (double)sysconf(_SC_PHYS_PAGES);
     return pages > 0 && bytes > pages * (double)sysconf(_SC_PAGESIZE);
 }
 

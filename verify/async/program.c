@@ -1,5 +1,4 @@
-/* Statements are found by a walk, instances by the interpreter's watch. Keys of
- * instances are hashes of (launch, statement, iterators). */
+/* Statements are found by a walk, instances by the interpreter's watch. */
 #include "verify/async/program.h"
 
 #include "verify/async/turns.h"
@@ -7,55 +6,28 @@
 #include <string.h>
 
 enum { MAX_INSTANCES = 4000000, MAX_WATCHED = 5 * MAX_INSTANCES };
+enum { BLOCK = 256 }; /* instances */
 
-/* ---- tables -------------------------------------------------------------- */
-
-static size_t slot_of(const KeyTable *t, uint64_t key)
+uint32_t program_instance(const Program *p, int64_t launch, uint32_t sid,
+                          const int64_t *iters, unsigned n)
 {
-    size_t i = (size_t)key & (t->cap - 1);
-    while (t->keys[i] && t->keys[i] != key)
-        i = (i + 1) & (t->cap - 1);
-    return i;
+    const InstanceTree *t = &p->stmts[sid].instances;
+    return n == t->depth ? instances_find(t, launch, iters) : NO_INSTANCE;
 }
 
-static void grow(Arena *arena, KeyTable *t)
+Instance *program_at(const Program *p, uint32_t number)
 {
-    KeyTable old = *t;
-    t->cap = old.cap ? 2 * old.cap : 1024;
-    t->keys = ARENA_ARRAY(arena, uint64_t, t->cap);
-    t->at = ARENA_ARRAY(arena, uint32_t, t->cap);
-    for (size_t i = 0; i < old.cap; i++)
-        if (old.keys[i]) {
-            size_t s = slot_of(t, old.keys[i]);
-            t->keys[s] = old.keys[i];
-            t->at[s] = old.at[i];
-        }
+    return &p->blocks.data[number / BLOCK][number % BLOCK];
 }
 
-uint32_t *key_table_at(Arena *arena, KeyTable *t, uint64_t key, bool *fresh)
+unsigned program_iters(const Program *p, uint32_t number,
+                       int64_t iters[MAX_ITERS])
 {
-    if (2 * t->n >= t->cap)
-        grow(arena, t);
-    size_t s = slot_of(t, key);
-    *fresh = !t->keys[s];
-    t->n += *fresh;
-    t->keys[s] = key;
-    return &t->at[s];
-}
-
-uint64_t program_key(uint64_t launch, uint32_t sid, const int64_t *iters,
-                     unsigned n)
-{
-    uint64_t h = hash_u64(hash_u64(HASH_SEED, launch), sid);
-    for (unsigned i = 0; i < n; i++)
-        h = hash_u64(h, (uint64_t)iters[i]);
-    return h ? h : 1;
-}
-
-uint32_t program_instance(const Program *p, uint64_t key)
-{
-    size_t s = p->known.cap ? slot_of(&p->known, key) : 0;
-    return p->known.cap && p->known.keys[s] ? p->known.at[s] : NO_INSTANCE;
+    const Stmt *s = &p->stmts[program_at(p, number)->sid];
+    int64_t values[MAX_ITERS + 1] = { 0 };
+    instances_values(&s->instances, number, values);
+    memcpy(iters, values + 1, s->n * sizeof *iters);
+    return s->n;
 }
 
 const Stmt *program_stmt(const Program *p, uint32_t sid)
@@ -117,11 +89,15 @@ static void find_writes(const Program *p, const Op *op, Stmt *s)
     OpAccessVec v = { 0 };
     op_accesses(p->m, op, p->arena, &v);
     s->writes = ARENA_ARRAY(p->arena, OpAccess, v.len + 1);
+    s->global = ARENA_ARRAY(p->arena, bool, v.len + 1);
     for (size_t i = 0; i < v.len; i++) {
         const OpAccess *a = &v.data[i];
-        if ((a->flags & (ACC_WRITE | ACC_REDUCE)) && !(a->flags & ACC_SYNC) &&
-            (is_global(p, a->access->base) || is_shared(p, a->access->base)))
-            s->writes[s->n_writes++] = *a;
+        bool global = is_global(p, a->access->base);
+        if (!(a->flags & (ACC_WRITE | ACC_REDUCE)) || a->flags & ACC_SYNC ||
+            !(global || is_shared(p, a->access->base)))
+            continue;
+        s->global[s->n_writes] = global;
+        s->writes[s->n_writes++] = *a;
     }
 }
 
@@ -186,6 +162,7 @@ static bool note_stmt(Op *op, void *user)
         return true;
     }
     find_threads(f, op, &s);
+    s.instances.depth = s.n;
     p->watched[op->sid] = true;
     p->stmts[op->sid] = s;
     return true;
@@ -280,30 +257,45 @@ static bool counts_values(const OpAccess *a)
     return !(a->flags & ACC_ATOMIC);
 }
 
-static void add_instance(Program *p, Interp *in, Scope *at, const Stmt *s)
+/* Is the instance that stands there a new one? Numbers it. */
+static bool number_instance(Program *p, const Scope *at, Stmt *s)
 {
-    Instance x = { .sid = s->op->sid, .n = s->n };
-    x.says.loose = x.does.loose = p->reorders;
-    if (p->instances.len == MAX_INSTANCES) {
-        p->open = "the program has too many statement instances";
-        return;
-    }
+    int64_t iters[MAX_ITERS];
     for (unsigned i = 0; i < s->n; i++)
-        x.iters[i] = interp_var(at, s->vars[i]);
+        iters[i] = interp_var(at, s->vars[i]);
+    InstanceAdded added = INSTANCE_far;
+    if (p->n_instances < MAX_INSTANCES)
+        added = instances_add(p->arena, &s->instances, p->launch, iters,
+                              p->n_instances);
+    if (added == INSTANCE_far)
+        p->open = "the program has too many statement instances";
+    return added == INSTANCE_new;
+}
+
+static Instance *next_instance(Program *p, const Stmt *s)
+{
+    if (p->n_instances % BLOCK == 0)
+        VEC_PUSH(p->arena, &p->blocks, ARENA_ARRAY(p->arena, Instance, BLOCK));
+    Instance *x = program_at(p, p->n_instances++);
+    x->sid = s->op->sid;
+    if (p->reorders) {
+        x->says.loose = ARENA_NEW(p->arena, LooseSums);
+        x->does.loose = ARENA_NEW(p->arena, LooseSums);
+    }
+    return x;
+}
+
+static void add_instance(Program *p, Interp *in, Scope *at, Stmt *s)
+{
+    if (!number_instance(p, at, s))
+        return;
+    Instance *x = next_instance(p, s);
     for (unsigned i = 0; i < s->n_writes; i++) {
         const OpAccess *a = &s->writes[i];
         View v;
         if (interp_operand_view(in, at, s->op, a->operand, &v))
-            digest_view(&x.says, &v, counts_values(a),
-                        is_global(p, a->access->base));
+            digest_view(&x->says, &v, counts_values(a), s->global[i]);
     }
-    uint64_t key = program_key(p->launch, x.sid, x.iters, x.n);
-    bool fresh;
-    uint32_t *at_key = key_table_at(p->arena, &p->known, key, &fresh);
-    if (!fresh)
-        return;
-    *at_key = (uint32_t)p->instances.len;
-    VEC_PUSH(p->arena, &p->instances, x);
 }
 
 static bool var_in_scope(const Env *env, const Atom *atom, int64_t *out)

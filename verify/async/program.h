@@ -10,24 +10,13 @@
 #define EXO_VERIFY_ASYNC_PROGRAM_H
 
 #include "passes/analysis/par_info.h"
+#include "verify/async/instances.h"
 #include "verify/async/values.h"
 #include "verify/interp.h"
 
 struct Turns;
 
 enum { MAX_ITERS = 16 };
-#define NO_INSTANCE UINT32_MAX
-
-/* A set of 64-bit keys (not 0) with a number each. */
-typedef struct KeyTable {
-    uint64_t *keys; /* 0: free */
-    uint32_t *at;
-    size_t n, cap;
-} KeyTable;
-
-/* The number of the key, which is 0 and *fresh when it was not there. Valid
- * until the next call. */
-uint32_t *key_table_at(Arena *arena, KeyTable *t, uint64_t key, bool *fresh);
 
 /* A thread loop around a statement. */
 typedef struct ThreadIter {
@@ -47,19 +36,26 @@ typedef struct Stmt {
     VarId *vars;  /* iterators from its device function in */
     unsigned n, n_writes, n_threads;
     OpAccess *writes; /* of shared and global memory */
+    bool *global;     /* .. those of global */
     bool partial;     /* it may write a part of what it names */
     ThreadIter *threads;
     const ParDevice *device;
     const Cond *guard;
     ThreadPlace *places; /* by thread of a cluster */
+    InstanceTree instances;
 } Stmt;
 
+/* A warp that executes an op for an instance, and lanes of it. */
+typedef struct Executed {
+    const Op *op;
+    uint32_t cta, warp, lanes;
+} Executed;
+
 typedef struct Instance {
-    uint32_t sid, n;
-    int64_t iters[MAX_ITERS];
-    bool done;         /* by the lowered program */
+    uint32_t sid;
     Digest says, does; /* what is written by the program, and by the run */
-    const Op *by;      /* an op that carries it out */
+    const Op *by;      /* the last op that carries it out; NULL: none does */
+    Executed first;    /* that carried it out */
 } Instance;
 
 typedef struct Program {
@@ -72,9 +68,9 @@ typedef struct Program {
     uint32_t n_sids;
     bool reorders; /* a lowering adds in another order: values are compared
                       within roundings */
-    VEC(Instance) instances;
-    KeyTable known;
-    uint64_t launch; /* device functions that ran */
+    VEC(Instance *) blocks; /* of instances, by number */
+    uint32_t n_instances;
+    int64_t launch; /* device functions that ran */
     uint64_t n_watched;
     Tensor **results; /* the arguments after the run */
     unsigned n_args;
@@ -96,10 +92,13 @@ void program_free(Program *p);
 
 /* The statement, when it is one that is looked at. */
 const Stmt *program_stmt(const Program *p, uint32_t sid);
-uint64_t program_key(uint64_t launch, uint32_t sid, const int64_t *iters,
-                     unsigned n);
-/* The number of the instance with this key, or NO_INSTANCE. */
-uint32_t program_instance(const Program *p, uint64_t key);
+/* The number of the statement's instance with n iterators, or NO_INSTANCE. */
+uint32_t program_instance(const Program *p, int64_t launch, uint32_t sid,
+                          const int64_t *iters, unsigned n);
+Instance *program_at(const Program *p, uint32_t number);
+/* Writes the iterators of an instance; answers how many. */
+unsigned program_iters(const Program *p, uint32_t number,
+                       int64_t iters[MAX_ITERS]);
 /* May a thread of a cluster (numbered through its CTAs) execute the statement
  * with these iterators, by the loops over threads around it? */
 bool program_allows(Program *p, uint32_t sid, int64_t thread,

@@ -3,6 +3,7 @@
  * started it, and what it writes later counts for them. */
 #include "verify/async/refine.h"
 
+#include "verify/async/key_table.h"
 #include "verify/async/program.h"
 
 #include <stdio.h>
@@ -19,15 +20,17 @@ typedef struct Owner {
 /* What the op that a warp is executing did. */
 typedef struct Pending {
     const Op *op;
-    uint32_t lanes; /* that wrote */
-    Digest by[LANES];
+    uint32_t lanes;  /* that wrote */
     uint64_t effect; /* that it started, or 0 */
+    Digest by[LANES];
+    LooseSums loose[LANES];
 } Pending;
 
 struct Refine {
     Program program;
-    KeyTable executed;
-    uint64_t launch; /* launches that began */
+    bool any;          /* an op was for an instance */
+    KeyTable executed; /* lanes, by what is behind an instance's first */
+    int64_t launch;    /* launches that began */
     int64_t block_dim;
     VEC(Owner) owners; /* by effect */
     Pending pending;
@@ -127,11 +130,29 @@ static bool allows_all(Refine *r, const MachineEvent *e, uint32_t lanes,
                        const int64_t *iters, unsigned n)
 {
     int64_t first = e->agent.cta * r->block_dim + LANES * e->agent.warp;
-    for (unsigned l = 0; l < LANES; l++)
-        if (lanes >> l & 1 && !program_allows(&r->program, e->op->origin.sid,
-                                              first + l, iters, n))
+    for (uint32_t left = lanes; left; left &= left - 1)
+        if (!program_allows(&r->program, e->op->origin.sid,
+                            first + __builtin_ctz(left), iters, n))
             return false;
     return true;
+}
+
+/* The lanes of the warp that executed its op for the instance: most have one
+ * warp and op alone. */
+static uint32_t *executed_lanes(Refine *r, uint32_t number,
+                                const MachineEvent *e)
+{
+    const MachineAgent *a = &e->agent;
+    Executed *first = &program_at(&r->program, number)->first;
+    bool fresh;
+    if (!first->op)
+        *first = (Executed){ e->op, a->cta, a->warp, 0 };
+    if (first->op == e->op && first->cta == a->cta && first->warp == a->warp)
+        return &first->lanes;
+    uint64_t key = hash_u64(HASH_SEED, number);
+    key = hash_u64(key, (uint64_t)(uintptr_t)e->op);
+    key = hash_u64(key, (uint64_t)a->cta << 32 | a->warp);
+    return key_table_at(r->program.arena, &r->executed, key ? key : 1, &fresh);
 }
 
 /* The instance that these lanes execute op for, or NO_INSTANCE. */
@@ -140,27 +161,21 @@ static uint32_t take(Refine *r, const MachineEvent *e, uint32_t lanes,
 {
     Program *p = &r->program;
     uint32_t sid = e->op->origin.sid;
-    uint64_t key = program_key(r->launch - 1, sid, iters, n);
-    uint32_t at = program_instance(p, key);
+    uint32_t at = program_instance(p, r->launch - 1, sid, iters, n);
     const Op *stmt = p->stmts[sid].op;
-    bool fresh;
     if (at == NO_INSTANCE) {
         fault_cover(r, e->op->loc, "is executed, but the program has none",
                     stmt, iters, n);
         return NO_INSTANCE;
     }
-    Instance *x = &p->instances.data[at];
-    x->done = true;
-    x->by = e->op;
+    program_at(p, at)->by = e->op;
+    r->any = true;
     if (!allows_all(r, e, lanes, iters, n))
         fault_cover(r, e->op->loc,
                     "is executed by a thread that the loops over threads "
                     "around it do not give it to",
                     stmt, iters, n);
-    uint64_t again = hash_u64(key, (uint64_t)(uintptr_t)e->op);
-    again = hash_u64(again, (uint64_t)e->agent.cta << 32 | e->agent.warp);
-    uint32_t *mask =
-        key_table_at(p->arena, &r->executed, again ? again : 1, &fresh);
+    uint32_t *mask = executed_lanes(r, at, e);
     if (*mask & lanes)
         fault_cover(r, e->op->loc, "is executed twice by one thread", stmt,
                     iters, n);
@@ -179,6 +194,19 @@ static void own_effect(Refine *r, const uint32_t *instance, uint32_t lanes)
     r->owners.data[r->pending.effect - 1] = o;
 }
 
+/* Of lanes, the first and those behind it that have its iterators, up to one
+ * that has others. */
+static uint32_t same_iters(uint32_t lanes, int64_t iters[][MAX_ITERS],
+                           unsigned n)
+{
+    const int64_t *first = iters[__builtin_ctz(lanes)];
+    uint32_t left = lanes;
+    while (left &&
+           !memcmp(iters[__builtin_ctz(left)], first, n * sizeof *first))
+        left &= left - 1;
+    return lanes & ~left;
+}
+
 /* The instance of each lane, NO_INSTANCE for lanes that do not take part. False
  * when the origin has no value. */
 static bool find_instances(Refine *r, const MachineEvent *e, uint32_t *instance)
@@ -191,20 +219,33 @@ static bool find_instances(Refine *r, const MachineEvent *e, uint32_t *instance)
             if (!machine_eval(e, o->iters[i], l, &iters[l][i]))
                 return false;
     }
-    for (uint32_t left = e->agent.lanes; left;) {
+    for (uint32_t left = e->agent.lanes, same; left; left &= ~same) {
         unsigned first = (unsigned)__builtin_ctz(left);
-        uint32_t same = 0;
-        for (unsigned l = first;
-             l < LANES && (!(left >> l & 1) || !memcmp(iters[l], iters[first],
-                                                       o->n * sizeof **iters));
-             l++)
-            same |= left & 1u << l;
-        left &= ~same;
+        same = same_iters(left, iters, o->n);
         uint32_t at = take(r, e, same, iters[first], o->n);
-        for (unsigned l = 0; l < LANES; l++)
-            instance[l] = same >> l & 1 ? at : instance[l];
+        for (uint32_t l = same; l; l &= l - 1)
+            instance[__builtin_ctz(l)] = at;
     }
     return true;
+}
+
+static void pending_begin(Pending *p, const Op *op)
+{
+    p->op = op;
+    p->lanes = 0;
+    p->effect = 0;
+}
+
+/* What the lane writes by the op. */
+static Digest *pending_digest(Refine *r, Pending *p, unsigned lane)
+{
+    if (!(p->lanes >> lane & 1)) {
+        p->loose[lane] = (LooseSums){ 0 };
+        p->by[lane] =
+            (Digest){ .loose = r->program.reorders ? &p->loose[lane] : NULL };
+    }
+    p->lanes |= 1u << lane;
+    return &p->by[lane];
 }
 
 /* An op with an origin is over: what it did is for these instances. */
@@ -216,13 +257,14 @@ static void op_event(Refine *r, const MachineEvent *e)
     if (!program_stmt(&r->program, o->sid) || !carries_out(e->op) ||
         o->n > MAX_ITERS || !find_instances(r, e, instance) || p->op != e->op)
         return;
-    for (unsigned l = 0; l < LANES; l++)
-        if (p->lanes >> l & 1 && instance[l] != NO_INSTANCE)
-            digest_join(&r->program.instances.data[instance[l]].does,
-                        &p->by[l]);
+    for (uint32_t left = p->lanes; left; left &= left - 1) {
+        unsigned l = (unsigned)__builtin_ctz(left);
+        if (instance[l] != NO_INSTANCE)
+            digest_join(&program_at(&r->program, instance[l])->does, &p->by[l]);
+    }
     if (p->effect)
         own_effect(r, instance, e->agent.lanes);
-    *p = (Pending){ 0 };
+    pending_begin(p, NULL);
 }
 
 /* The op that is executed now; what one before left belongs to nobody. */
@@ -233,7 +275,7 @@ static Pending *pending_of(Refine *r, const MachineEvent *e)
         return p;
     if (p->lanes)
         r->unclaimed = p->op;
-    *p = (Pending){ .op = e->op };
+    pending_begin(p, e->op);
     return p;
 }
 
@@ -248,18 +290,14 @@ static bool is_added(const Refine *r, const Tensor *t)
 static Digest *digest_of(Refine *r, const MachineEvent *e)
 {
     unsigned lane = (unsigned)__builtin_ctz(e->agent.lanes | 1u << 31);
-    if (!e->effect) {
-        Pending *p = pending_of(r, e);
-        p->lanes |= 1u << lane;
-        p->by[lane].loose = r->program.reorders;
-        return &p->by[lane];
-    }
+    if (!e->effect)
+        return pending_digest(r, pending_of(r, e), lane);
     const Owner *o =
         e->effect <= r->owners.len ? &r->owners.data[e->effect - 1] : NULL;
     uint32_t i = !o ? NO_INSTANCE : o->lanes ? o->lanes[lane] : o->first;
     if (i == NO_INSTANCE)
         r->unclaimed = e->op;
-    return i == NO_INSTANCE ? NULL : &r->program.instances.data[i].does;
+    return i == NO_INSTANCE ? NULL : &program_at(&r->program, i)->does;
 }
 
 static void write_event(Refine *r, const MachineEvent *e)
@@ -306,16 +344,17 @@ void refine_event(Refine *r, const MachineEvent *e)
 
 static void end_instances(Refine *r)
 {
-    if (!r->executed.n && r->program.instances.len)
+    if (!r->any && r->program.n_instances)
         r->result.open = "no op of the lowered program names its statement";
-    for (size_t i = 0; i < r->program.instances.len && !r->result.open &&
-                       !r->result.cover_bad;
+    for (uint32_t i = 0;
+         i < r->program.n_instances && !r->result.open && !r->result.cover_bad;
          i++) {
-        const Instance *x = &r->program.instances.data[i];
-        if (!x->done)
+        const Instance *x = program_at(&r->program, i);
+        int64_t iters[MAX_ITERS];
+        if (!x->by)
             fault_cover(r, r->program.stmts[x->sid].op->loc,
                         "is not carried out by the lowered program", NULL,
-                        x->iters, x->n);
+                        iters, program_iters(&r->program, i, iters));
     }
     if (r->unclaimed && !r->result.open && !r->result.cover_bad) {
         r->result.cover_bad = true;
@@ -330,9 +369,10 @@ static void end_instances(Refine *r)
 
 static void end_writes(Refine *r)
 {
-    for (size_t i = 0; i < r->program.instances.len; i++) {
-        const Instance *x = &r->program.instances.data[i];
+    for (uint32_t i = 0; i < r->program.n_instances; i++) {
+        const Instance *x = program_at(&r->program, i);
         const Op *stmt = r->program.stmts[x->sid].op;
+        int64_t iters[MAX_ITERS];
         char what[160];
         if (r->program.stmts[x->sid].partial || digest_same(&x->says, &x->does))
             continue;
@@ -343,7 +383,8 @@ static void end_writes(Refine *r)
             snprintf(what, sizeof what,
                      "writes %lld elements, but %lld in the program",
                      (long long)x->does.n, (long long)x->says.n);
-        fault(r, x->by->loc, "X-VALUE", what, stmt, x->iters, x->n);
+        fault(r, x->by->loc, "X-VALUE", what, stmt, iters,
+              program_iters(&r->program, i, iters));
         r->result.value_bad = true;
         return;
     }

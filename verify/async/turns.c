@@ -4,7 +4,7 @@
 #include "verify/async/turns_impl.h"
 
 #include "verify/async/aside.h"
-#include "verify/async/program.h"
+#include "verify/async/key_table.h"
 #include "verify/sizes_impl.h"
 
 #include <string.h>

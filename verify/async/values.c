@@ -92,9 +92,9 @@ static void add_loose(Digest *d, double x, double grain, uint64_t where)
         d->sum += mix(where + (isnan(x) ? 1 : x > 0.0 ? 2 : 3));
         return;
     }
-    d->total += weight * x;
-    d->size += fabs(weight * x);
-    d->slack = larger(d->slack, grain * larger(1.0, fabs(x)));
+    d->loose->total += weight * x;
+    d->loose->size += fabs(weight * x);
+    d->loose->slack = larger(d->loose->slack, grain * larger(1.0, fabs(x)));
 }
 
 enum { AT_ONCE = 64 };
@@ -142,17 +142,24 @@ void digest_join(Digest *d, const Digest *more)
 {
     d->sum += more->sum;
     d->n += more->n;
-    d->total += more->total;
-    d->size += more->size;
-    d->slack = fmax(d->slack, more->slack);
+    if (!d->loose)
+        return;
+    d->loose->total += more->loose->total;
+    d->loose->size += more->loose->size;
+    d->loose->slack = larger(d->loose->slack, more->loose->slack);
+}
+
+static bool sums_same(const LooseSums *a, const LooseSums *b)
+{
+    double slack =
+        4.0 * larger(a->slack, b->slack) + ldexp(a->size + b->size + 1.0, -16);
+    return fabs(a->total - b->total) <= slack;
 }
 
 bool digest_same(const Digest *a, const Digest *b)
 {
-    double slack =
-        4.0 * fmax(a->slack, b->slack) + ldexp(a->size + b->size + 1.0, -16);
     return a->sum == b->sum && a->n == b->n &&
-           (!a->loose || fabs(a->total - b->total) <= slack);
+           (!a->loose || sums_same(a->loose, b->loose));
 }
 
 void digest_view(Digest *d, const View *v, bool values, bool places)

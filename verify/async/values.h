@@ -11,15 +11,19 @@
 
 #include "verify/tensor.h"
 
+/* Weighted sums of values that may differ by roundings. */
+typedef struct LooseSums {
+    double total, size; /* of the values, and of what they are at most */
+    double slack;       /* what a few roundings may change */
+} LooseSums;
+
 /* A multiset of values, or of values at places: equal ones have equal digests,
  * different ones a chance of 2^-64. A loose one allows for roundings: it has
- * weighted sums of the values, and hashes of what is not finite alone. */
+ * sums of the values, the caller's, and hashes of what is not finite alone. */
 typedef struct Digest {
-    bool loose;
     uint64_t sum;
     int64_t n;
-    double total, size; /* loose: of the values, and of what they are at most */
-    double slack;       /* .. and what a few roundings may change */
+    LooseSums *loose; /* NULL: it is exact */
 } Digest;
 
 /* Gives every element a value of its own. */
@@ -28,6 +32,7 @@ void values_fill(Tensor *t, uint64_t seed);
  * place >= 0 each counts together with its place, from there on. */
 void digest_add(Digest *d, ScalarType t, const unsigned char *bytes, int64_t n,
                 int64_t place);
+/* Of two that are both loose, or both exact; so is digest_join. */
 bool digest_same(const Digest *a, const Digest *b);
 void digest_join(Digest *d, const Digest *more);
 /* Adds the elements of a window, those of a map that lie inside its tensor;
