@@ -1,10 +1,11 @@
 /* Runs a lowered program at a few sizes under the observers of verify/async and
  * turns what they and the machine found into verdicts. The canonical schedule
- * suffices: docs/semantics.md says why. */
+ * suffices: docs/semantics.md says why. Runs are shared with a process beside
+ * this one (aside.h). */
 #include "verify/check_async.h"
 
+#include "verify/aside.h"
 #include "verify/async/arguments.h"
-#include "verify/async/aside.h"
 #include "verify/async/budget.h"
 #include "verify/async/dependent.h"
 #include "verify/async/fault.h"
@@ -14,7 +15,6 @@
 #include "verify/async/turns.h"
 #include "verify/async/values.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -474,87 +474,85 @@ static bool is_refuted(const AsyncCheck *c)
            c->refined.value_bad;
 }
 
-/* Where a kernel does something for first tasks alone, a run more in which each
- * of a few is one. */
-static void run_first_tasks(AsyncCheck *c, const SizeSet *at)
-{
-    if (c->once && !is_refuted(c) && !c->ended)
-        run_at(c, at, MANY_CLUSTERS);
-}
-
-/* The runs at the first sizes, which this process takes from the front, and one
- * beside it from the back. */
-typedef struct Runs {
-    AsyncCheck c; /* of the one beside */
+/* A run of a list. */
+typedef struct RunAt {
     const SizeSet *sizes;
-    unsigned n;
-    atomic_uint *taken; /* by both; NULL: this one takes all */
+    int64_t clusters;
+    bool first_tasks; /* in addition to the others */
+} RunAt;
+
+/* Runs that do not depend on each other. */
+typedef struct Runs {
+    AsyncCheck *c;
+    CtxMark mark;
+    RefineResult refined; /* before them */
+    bool to_the_end;      /* of those that come to theirs */
+    VEC(RunAt) runs;
 } Runs;
 
-/* Is there another one to take? */
-static bool runs_take(const Runs *runs)
+static void runs_add(Arena *arena, Runs *r, const SizeSet *sizes,
+                     int64_t clusters)
 {
-    return !runs->taken || atomic_fetch_add(runs->taken, 1) < runs->n;
+    VEC_PUSH(arena, &r->runs, ((RunAt){ sizes, clusters, false }));
 }
 
-static void run_one(AsyncCheck *c, const Runs *runs, unsigned i)
+/* Where a kernel does something for first tasks alone, a run more in which each
+ * of a few is one. */
+static void runs_add_first_tasks(Arena *arena, Runs *r, const SizeSet *sizes)
 {
-    c->sizes = set_text(c, &runs->sizes[i]);
-    run_at(c, &runs->sizes[i], clusters_of(i));
-    if (i == 2 || runs->n <= 2)
-        run_first_tasks(c, &runs->sizes[i]);
+    if (r->c->once)
+        VEC_PUSH(arena, &r->runs, ((RunAt){ sizes, MANY_CLUSTERS, true }));
 }
 
-/* Is there nothing to say about those that are taken here, beside? */
-static bool runs_are_clean(void *user)
+static bool run_here(void *user, unsigned i)
 {
-    Runs *runs = user;
-    AsyncCheck *c = &runs->c;
+    Runs *r = user;
+    AsyncCheck *c = r->c;
+    const RunAt *at = &r->runs.data[i];
+    c->sizes = set_text(c, at->sizes);
+    if (!at->first_tasks || !c->ended)
+        run_at(c, at->sizes, at->clusters);
+    return !is_refuted(c) && !(r->to_the_end && c->ended);
+}
+
+/* This process is the copy. */
+static bool run_beside(void *user, unsigned i)
+{
+    Runs *r = user;
+    AsyncCheck *c = r->c;
     if (c->turns)
         turns_aside(c->turns);
-    for (unsigned i = runs->n; i-- > 0 && !is_refuted(c) && runs_take(runs);)
-        run_one(c, runs, i);
-    return !is_refuted(c) && !c->ended && !c->refined.open &&
-           !c->refined.value_open && !ctx_diags(c->ctx);
+    run_here(r, i);
+    return !is_refuted(c) && !c->ended && c->refined.open == r->refined.open &&
+           c->refined.value_open == r->refined.value_open &&
+           !ctx_diags_since(c->ctx, r->mark);
 }
 
-/* Runs at each of the sizes until one refutes, some beside; these again here
- * when there is something to say, so that it is said of the first. */
-static void run_each(AsyncCheck *c, Runs *runs)
+/* Until one refutes; some beside. */
+static void run_each(Runs *r)
 {
-    pid_t aside = runs->taken ? aside_start(runs_are_clean, runs) : 0;
-    unsigned i = 0;
-    if (!aside)
-        runs->taken = NULL;
-    for (; i < runs->n && !is_refuted(c) && runs_take(runs); i++)
-        run_one(c, runs, i);
-    if (!aside)
-        return;
-    if (is_refuted(c)) {
-        aside_drop(aside);
-        return;
-    }
-    if (aside_answer(aside))
-        return;
-    for (; i < runs->n && !is_refuted(c); i++)
-        run_one(c, runs, i);
+    AsideList list = { (unsigned)r->runs.len, run_here, run_beside, r };
+    r->mark = ctx_mark(r->c->ctx);
+    r->refined = r->c->refined;
+    aside_each(&list);
 }
 
-/* Answers the scope. */
+/* Runs at the first sizes. Answers the scope. */
 static const char *run_sizes(AsyncCheck *c, const SizeSet *sizes, unsigned n)
 {
     StrBuf scope = { 0 };
-    Runs runs = { *c, sizes, n, NULL };
-    atomic_uint *taken =
-        n > 1 && !ctx_diags(c->ctx) ? aside_share(sizeof *taken) : NULL;
-    runs.taken = taken;
-    run_each(c, &runs);
-    if (taken)
-        aside_unshare(taken, sizeof *taken);
-    for (unsigned i = 0; i < n; i++)
+    Runs runs = { .c = c };
+    Arena *arena = arena_new();
+    for (unsigned i = 0; i < n; i++) {
+        runs_add(arena, &runs, &sizes[i], clusters_of(i));
+        if (i == 2 || n <= 2)
+            runs_add_first_tasks(arena, &runs, &sizes[i]);
         strbuf_addf(&scope, "%s%s", i ? "; " : "", set_text(c, &sizes[i]));
+    }
+    run_each(&runs);
     const char *text = ctx_intern(c->ctx, strbuf_text(&scope));
     strbuf_free(&scope);
+    arena_free(arena);
     return text;
 }
 
@@ -568,12 +566,13 @@ typedef struct Ran {
 /* Runs at further sizes, by so many clusters as the first runs. */
 static void run_further(AsyncCheck *c, Ran *ran, SizeSet at)
 {
-    c->sizes = set_text(c, &at);
-    strbuf_addf(&ran->scope, "; %s", c->sizes);
+    Runs runs = { .c = c, .to_the_end = true };
+    strbuf_addf(&ran->scope, "; %s", set_text(c, &at));
     VEC_PUSH(ran->arena, &ran->sets, at);
-    for (unsigned i = 0; i < 2 && !is_refuted(c) && !c->ended; i++)
-        run_at(c, &at, clusters_of(i));
-    run_first_tasks(c, &at);
+    for (unsigned i = 0; i < 2; i++)
+        runs_add(ran->arena, &runs, &at, clusters_of(i));
+    runs_add_first_tasks(ran->arena, &runs, &at);
+    run_each(&runs);
 }
 
 /* Runs at more sizes, each the least that shows what no run has shown yet. One

@@ -1,7 +1,10 @@
 /* The check: chooses sizes, walks the host part of the procedure, and has every
- * device function that it launches run by the machine. */
+ * device function that it launches run by the machine. Derived sets of sizes
+ * are shared with a process beside this one; what is said is what would be said
+ * if all were run here, one after another. */
 #include "verify/sync_check.h"
 
+#include "verify/aside.h"
 #include "verify/sizes.h"
 #include "verify/sync/report.h"
 
@@ -239,35 +242,104 @@ static const char *derived_scope(Check *c, const SizeSets *sets, size_t n,
     return text;
 }
 
+/* What sets that were run beside have taken. */
+typedef struct Spent {
+    uint64_t n_events, n_syncs, work;
+} Spent;
+
+/* Derived sets of sizes. */
+typedef struct Derived {
+    Check *c;
+    SizeSets sets;
+    Spent *beside; /* by set, of both processes */
+    bool open;     /* one was not proved */
+} Derived;
+
+static bool derived_here(void *user, unsigned i)
+{
+    Derived *d = user;
+    d->open = !check_set(d->c, &d->sets.data[i]);
+    return !d->open;
+}
+
+/* This process is the copy. */
+static bool derived_beside(void *user, unsigned i)
+{
+    Derived *d = user;
+    Check *c = d->c;
+    Spent before = { c->n_events, c->n_syncs, c->work };
+    if (!check_set(c, &d->sets.data[i]))
+        return false;
+    d->beside[i] =
+        (Spent){ c->n_events - before.n_events, c->n_syncs - before.n_syncs,
+                 c->work - before.work };
+    return true;
+}
+
+/* Takes what was run beside as if it had been run here; false: together it is
+ * more than may be run. */
+static bool join_beside(Check *c, const Spent *s)
+{
+    if (s->n_events > c->most_events - c->n_events ||
+        s->work > c->most_work - c->work)
+        return false;
+    c->n_events += s->n_events;
+    c->n_syncs += s->n_syncs;
+    c->work += s->work;
+    return true;
+}
+
+/* Runs the sets until one is not proved. Answers how many were. */
+static size_t check_sets(Derived *d)
+{
+    size_t bytes = (d->sets.len + 1) * sizeof *d->beside;
+    AsideList list = { (unsigned)d->sets.len, derived_here, derived_beside, d };
+    d->beside = aside_share(bytes);
+    if (!d->beside)
+        list.n = 0;
+    size_t n = aside_each(&list);
+    while (n < list.n && !d->open && join_beside(d->c, &d->beside[n]))
+        n++;
+    while (n < d->sets.len && !d->open)
+        derived_here(d, (unsigned)n++);
+    if (d->beside)
+        aside_unshare(d->beside, bytes);
+    return n - d->open;
+}
+
 #define MEETING_WITHOUT_FAULT                                              \
     "two tasks may come to one place of global memory, though not at the " \
     "sizes run: give sizes"
 
 static const char *check_derived(Check *c, Arena *arena)
 {
-    SizeSets sets = { 0 };
+    Derived d = { .c = c };
+    SizeSets *sets = &d.sets;
     StrBuf which = { 0 };
-    size_t n = 0;
     Prover *prover = c->ask->prover ? c->ask->prover : prover_layer1(arena);
-    sizes_derive(arena, c->p->m, c->p->proc, prover, &sets);
+    sizes_derive(arena, c->p->m, c->p->proc, prover, sets);
     c->most_events = MOST_DERIVED;
     c->most_work = MOST_DERIVED_WORK;
-    for (; n < sets.len && check_set(c, &sets.data[n]); n++) {
-        strbuf_addf(&which, "%s%s", n ? "; " : "",
-                    *c->sizes ? c->sizes : "all sizes");
-        if (sets.data[n].meets)
-            sets.beyond = MEETING_WITHOUT_FAULT;
+    size_t n = check_sets(&d);
+    for (size_t i = 0; i < n; i++) {
+        strbuf_add(&which, i ? "; " : "");
+        if (sets->data[i].n)
+            sizes_print(&which, c->p->m, &sets->data[i]);
+        else
+            strbuf_add(&which, "all sizes");
+        if (sets->data[i].meets)
+            sets->beyond = MEETING_WITHOUT_FAULT;
     }
-    if (n && n >= sets.needed && n < sets.len && !c->refuted &&
+    if (n && n >= sets->needed && n < sets->len && !c->refuted &&
         (c->n_events >= c->most_events || c->work >= c->most_work))
         c->unknown = NULL;
     if (!c->unknown)
-        c->unknown = sets.beyond;
-    if (!sets.len)
+        c->unknown = sets->beyond;
+    if (!sets->len)
         c->unknown = "no sizes were found that satisfy the asserts: give them";
     const char *text = c->unknown || c->refuted
                            ? NULL
-                           : derived_scope(c, &sets, n, strbuf_text(&which));
+                           : derived_scope(c, sets, n, strbuf_text(&which));
     strbuf_free(&which);
     return text;
 }

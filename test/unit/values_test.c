@@ -43,7 +43,8 @@ Test(values, digests_know_the_multiset)
         cr_assert_not(digest_same(&x, &y));
         cr_assert_not(digest_same(&x, &z));
         /* parts add up to the whole */
-        Digest part = of(a, 1, 5, SUMS(loose)), rest = of(a + 1, 2, 6, SUMS(loose));
+        Digest part = of(a, 1, 5, SUMS(loose)),
+               rest = of(a + 1, 2, 6, SUMS(loose));
         digest_join(&part, &rest);
         cr_assert(digest_same(&x, &part));
     }

@@ -3,7 +3,7 @@
  * which has entries of its own. */
 #include "verify/async/turns_impl.h"
 
-#include "verify/async/aside.h"
+#include "verify/aside.h"
 #include "verify/async/key_table.h"
 #include "verify/sizes_impl.h"
 
