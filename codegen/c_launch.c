@@ -1,8 +1,8 @@
 /* host.launch: the kernel's parameters by passes/abi.h, and its tasks.
  *
- * The grid is as many clusters as run at once, but no more than there are
- * tasks, where the kernel's persistent loops have one box and its bounds are
- * known here. */
+ * The grid is as many clusters as run at once, but no more than the tasks need
+ * (exo_even_clusters in codegen/c_support_driver.c), where the kernel's
+ * persistent loops have one box and its bounds are known here. */
 #include "codegen/c_emit.h"
 #include "passes/abi.h"
 

@@ -197,10 +197,21 @@ bool cuda_launch(Cuda *cuda, const CudaLaunch *launch, const CudaParam *params,
                  int param_count, CudaError *err);
 
 /* How many clusters (blocks when there is no cluster) of this launch the
- * device runs at once; at least 1, or an error that says none fits. The grid
- * of a persistent kernel is this times the size of a cluster. */
+ * device runs at once; at least 1, or an error that says none fits. */
 bool cuda_max_clusters(Cuda *cuda, const CudaLaunch *launch, int *out,
                        CudaError *err);
+
+/* How many of the `fit` clusters that run at once a persistent kernel should
+ * start for so many tasks, cluster c of n taking the tasks c, c + n, ..: no
+ * more than there are tasks (but 1), and of the others only as many as keep
+ * the number of rounds. A cluster without a task in the last round makes
+ * nothing faster, and takes power from those that have one. All are started
+ * where blocks share a multiprocessor, on which fewer would lie unevenly, and
+ * where more than an eighth would be left out, which a kernel that memory
+ * limits may need. tasks: INT64_MAX when not known. The printed C has the same
+ * rule, exo_even_clusters in codegen/c_support_driver.c. */
+int cuda_even_clusters(const Cuda *cuda, const CudaLaunch *launch, int fit,
+                       int64_t tasks);
 
 /* Queues a write of twice the L2's size, so that what follows starts with none
  * of its data cached. */

@@ -180,6 +180,19 @@ bool cuda_max_clusters(Cuda *cuda, const CudaLaunch *launch, int *out,
     return true;
 }
 
+int cuda_even_clusters(const Cuda *cuda, const CudaLaunch *launch, int fit,
+                       int64_t tasks)
+{
+    int64_t blocks = (int64_t)fit * cluster_blocks(launch), rounds, even;
+    if (tasks < fit)
+        return tasks > 1 ? (int)tasks : 1;
+    rounds = (tasks - 1) / fit + 1;
+    even = (tasks - 1) / rounds + 1;
+    return blocks <= cuda->properties.sm_count && 8 * even >= 7 * (int64_t)fit
+               ? (int)even
+               : fit;
+}
+
 bool cuda_flush_l2(Cuda *cuda, CudaStream stream, CudaError *err)
 {
     size_t bytes = 2 * cuda->properties.l2_bytes;

@@ -208,7 +208,20 @@ static bool fill_param(Gpu *g, const Op *kernel, const AbiParam *p,
     return false;
 }
 
-static bool set_grid(Gpu *g, const Op *kernel, Launch *l)
+/* What --clusters says, else as many as fit and the tasks need. */
+static bool count_clusters(Gpu *g, int64_t tasks, const CudaLaunch *c, int *out)
+{
+    if (options_has(g->r->o, "--clusters")) {
+        *out = (int)options_int(g->r->o, "--clusters", 1);
+        return true;
+    }
+    if (!cuda_max_clusters(g->cuda, c, out, &g->err))
+        return false;
+    *out = cuda_even_clusters(g->cuda, c, *out, tasks);
+    return true;
+}
+
+static bool set_grid(Gpu *g, const Op *kernel, int64_t tasks, Launch *l)
 {
     CudaLaunch *c = &l->launch;
     int clusters = 0;
@@ -218,19 +231,17 @@ static bool set_grid(Gpu *g, const Op *kernel, Launch *l)
     c->shared_bytes = (size_t)op_attr_int(kernel, "smem_bytes", 0);
     if (!cuda_module_function(g->module, op_attr_str(kernel, "name", ""),
                               &c->fn, &g->err) ||
-        !cuda_function_set_shared(g->cuda, &c->fn, c->shared_bytes, &g->err))
-        return false;
-    if (options_has(g->r->o, "--clusters"))
-        clusters = (int)options_int(g->r->o, "--clusters", 1);
-    else if (!cuda_max_clusters(g->cuda, c, &clusters, &g->err))
+        !cuda_function_set_shared(g->cuda, &c->fn, c->shared_bytes, &g->err) ||
+        !count_clusters(g, tasks, c, &clusters))
         return false;
     c->grid[0] = (unsigned)clusters * c->cluster[0];
     return true;
 }
 
-static bool launch_kernel(Gpu *g, const Op *op, const Op *kernel,
-                          const HostArg *actuals)
+static bool gpu_launch(void *user, const Op *op, const Op *kernel,
+                       const HostArg *args, unsigned n)
 {
+    Gpu *g = user;
     AbiParamVec list = { 0 };
     Launch *l = ARENA_NEW(g->arena, Launch);
     if (!kernel_abi(g->r->ctx, kernel, g->arena, &list) ||
@@ -241,11 +252,11 @@ static bool launch_kernel(Gpu *g, const Op *op, const Op *kernel,
     for (size_t i = 0; i < list.len; i++) {
         const AbiParam *p = &list.data[i];
         void *data = arena_alloc(g->arena, p->bytes);
-        if (!fill_param(g, kernel, p, &actuals[p->arg], data))
+        if (!fill_param(g, kernel, p, &args[p->arg], data))
             return fail_cuda(g, op->loc);
         l->params[i] = (CudaParam){ data, p->bytes };
     }
-    if (!set_grid(g, kernel, l) ||
+    if (!set_grid(g, kernel, host_launch_tasks(kernel, args, n), l) ||
         !cuda_launch(g->cuda, &l->launch, l->params, l->n, &g->err))
         return fail_cuda(g, op->loc);
     *g->end = l;
@@ -254,13 +265,6 @@ static bool launch_kernel(Gpu *g, const Op *op, const Op *kernel,
 }
 
 /* ---- the host's work ----------------------------------------------------- */
-
-static bool gpu_launch(void *user, const Op *op, const Op *kernel,
-                       const HostArg *args, unsigned n)
-{
-    (void)n;
-    return launch_kernel(user, op, kernel, args);
-}
 
 static bool gpu_alloc(void *user, const Op *op, Tensor *t)
 {

@@ -1,6 +1,7 @@
 /* The host ops, read for whoever carries them out. */
 #include "verify/host_run.h"
 
+#include "ir/eir_types.h"
 #include "passes/abi.h"
 
 typedef struct Owned {
@@ -66,6 +67,48 @@ static bool run_copy(Host *h, Interp *in, Scope *s, const Op *op)
                             "the sides of a copy have different types");
     return h->actions->copy(h->actions->user, in, s, op, &to,
                             fill ? NULL : &from);
+}
+
+/* ---- launches ------------------------------------------------------------ */
+
+bool host_given_value(const Env *env, const Atom *atom, int64_t *out)
+{
+    const HostGiven *g = env->user;
+    for (unsigned i = 0; atom->kind == ATOM_var && i < g->n; i++)
+        if (!g->kernel->args[i].value && g->kernel->args[i].var == atom->var) {
+            *out = g->args[i].value;
+            return true;
+        }
+    return false;
+}
+
+typedef struct Tasks {
+    Env env;
+    bool known, loops;
+    int64_t most;
+} Tasks;
+
+static bool count_tasks(Op *op, void *user)
+{
+    Tasks *t = user;
+    int64_t n = 1, lo, hi;
+    if (op->code != OP_async_tasks)
+        return true;
+    for (unsigned d = 0; d < eir_first_carried(op) / 2 && t->known; d++)
+        t->known = affine_eval(op->operands[2 * d].u.index, &t->env, &lo) &&
+                   affine_eval(op->operands[2 * d + 1].u.index, &t->env, &hi) &&
+                   !__builtin_mul_overflow(n, hi > lo ? hi - lo : 0, &n);
+    t->most = n > t->most ? n : t->most;
+    t->loops = true;
+    return t->known;
+}
+
+int64_t host_launch_tasks(const Op *kernel, const HostArg *args, unsigned n)
+{
+    HostGiven given = { kernel->blocks[0], args, n };
+    Tasks t = { .env = { host_given_value, &given }, .known = true };
+    block_walk(kernel->blocks[0], count_tasks, &t);
+    return t.known && t.loops ? t.most : INT64_MAX;
 }
 
 static bool read_arg(Interp *in, Scope *s, const Op *op, unsigned i,

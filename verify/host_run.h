@@ -16,6 +16,14 @@ typedef struct HostArg {
     View view;     /* of a tensor, window or map */
 } HostArg;
 
+/* A launch's arguments, for expressions in the kernel's parameters: the `user`
+ * of an Env whose `value` is host_given_value. */
+typedef struct HostGiven {
+    const Block *kernel; /* its body */
+    const HostArg *args;
+    unsigned n;
+} HostGiven;
+
 /* Each answers false after a diagnostic; interp_fault makes one at op. */
 typedef struct HostActions {
     void *user;
@@ -29,6 +37,13 @@ typedef struct HostActions {
     bool (*launch)(void *user, const Op *op, const Op *kernel,
                    const HostArg *args, unsigned n);
 } HostActions;
+
+/* The value of a control parameter; false for what is none. */
+bool host_given_value(const Env *env, const Atom *atom, int64_t *out);
+
+/* The most tasks that one of the kernel's task loops has in this launch;
+ * INT64_MAX where it has no such loop or its bounds are not known. */
+int64_t host_launch_tasks(const Op *kernel, const HostArg *args, unsigned n);
 
 /* Runs host (a host.proc of m) on n arguments. False after a fault. */
 bool host_run(Module *m, const Op *host, const ProcArg *args, unsigned n,

@@ -820,7 +820,7 @@ CUresult stub_OccupancyMaxActiveBlocksPerMultiprocessor(int *blocks,
                                                         int threads,
                                                         size_t shared_bytes)
 {
-    *blocks = shared_bytes > 232448 ? 0 : 2;
+    *blocks = shared_bytes > 232448 ? 0 : shared_bytes > 115712 ? 1 : 2;
     return record("cuOccupancyMaxActiveBlocksPerMultiprocessor %s threads=%d "
                   "shared=%zu",
                   function->name, threads, shared_bytes);

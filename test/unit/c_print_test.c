@@ -17,6 +17,7 @@
 #include "ir/lib.h"
 #include "ir/values.h"
 #include "passes/abi.h"
+#include "runtime/cuda.h"
 #include "test/unit/ir_build.h"
 
 static const char ptx[] = ".version 8.0\n.visible .entry k()\n";
@@ -116,26 +117,36 @@ typedef int OpFn(int64_t n, const void *a, const void *b, void *y);
 
 /* ---- texts ---------------------------------------------------------- */
 
-#define KERNEL(more)                                                        \
+#define KERNEL_OF(cluster, bytes, more)                                     \
     "async.kernel @k(%n: size, %x: tensor<f32, CudaGmemLinear>[%n], "       \
     "%cta: coord, %warp: coord, %lane: coord) {proc = 'p', blockDim = 64, " \
-    "clusterDim = 1, blocks_per_sm = 1, smem_bytes = 0" more "} {\n"        \
+    "clusterDim = " cluster ", blocks_per_sm = 1, smem_bytes = " bytes more \
+    "} {\n"                                                                 \
     "  async.tasks %b in [0, %n) {\n"                                       \
     "    %0 = mem.load %x[%b]\n"                                            \
     "    ctl.yield\n"                                                       \
     "  }\n"                                                                 \
     "}\n"
 
+#define KERNEL(more) KERNEL_OF("1", "0", more)
+
 static const char kernel[] = KERNEL("");
+
+static const char launches[] =
+    "host.proc @p(%n: size, %x: tensor<f32, CudaGmemLinear>[%n]) {\n"
+    "  host.launch @k(%n, %x[0 +: %n])\n}\n";
+
+/* A library whose @p launches the kernel of that text. */
+static Printed print_launch(const char *kernel_text)
+{
+    char text[2048];
+    snprintf(text, sizeof text, "%s%s", kernel_text, launches);
+    return print_text("p", text, 1);
+}
 
 Test(c_print, prints_a_launch)
 {
-    char text[2048];
-    snprintf(text, sizeof text,
-             "%shost.proc @p(%%n: size, %%x: tensor<f32, CudaGmemLinear>[%%n])"
-             " {\n  host.launch @k(%%n, %%x[0 +: %%n])\n}\n",
-             kernel);
-    Printed p = print_text("p", text, 1);
+    Printed p = print_launch(kernel);
     cr_assert(p.ok, "%s", diagnostics(&p));
     expect_in(&p.header, "int p(int64_t n, const void *x, void *stream);");
     expect_in(&p.header, "const char *p_last_error(void);");
@@ -146,13 +157,7 @@ Test(c_print, prints_a_launch)
 
 Test(c_print, prints_the_launch_of_a_dependent_kernel)
 {
-    static const char host[] =
-        "host.proc @p(%n: size, %x: tensor<f32, CudaGmemLinear>[%n]) {\n"
-        "  host.launch @k(%n, %x[0 +: %n])\n}\n";
-    char text[2048];
-    snprintf(text, sizeof text, "%s%s",
-             KERNEL(", programmatic_dependent_launch = True"), host);
-    Printed p = print_text("p", text, 1);
+    Printed p = print_launch(KERNEL(", programmatic_dependent_launch = True"));
     cr_assert(p.ok, "%s", diagnostics(&p));
     expect_in(&p.source, "{\"k\", 0, 64, 1, 0, true},");
     expect_in(&p.source, "EXO_LAUNCH_PROGRAMMATIC_STREAM_SERIALIZATION = 6,");
@@ -631,6 +636,59 @@ Test(c_print, host_ops_run)
     cr_expect_eq(fn(N, 0, true, w, 16, 1, h[0], g, &out, NULL), 6);
     cr_expect(strstr(last_error(), "cuMemcpyDtoDAsync"), "%s", last_error());
     cr_expect_eq(live(), 0);
+}
+
+/* ---- launches ------------------------------------------------------------ */
+
+typedef int LaunchFn(int64_t n, const void *x, void *stream);
+
+/* The printed C starts as many clusters as cuda_even_clusters says, of `fit`
+ * of `blocks` that run at once. */
+static void check_grids(const char *kernel_text, int fit, unsigned blocks)
+{
+    static float x[1];
+    Printed p = print_launch(kernel_text);
+    void *driver = open_driver();
+    void *library = load(&p, "p");
+    FUNCTION(StringFn *, log, driver, "cuda_stub_log");
+    FUNCTION(LaunchFn *, fn, library, "p");
+    Cuda *cuda = NULL;
+    CudaError err;
+    CudaLaunch launch = { .cluster = { blocks } };
+    cr_assert(
+        cuda_open(EXO_BINARY_DIR "/test/stub/libcuda.so.1", 0, &cuda, &err),
+        "%s", err.text);
+    for (int64_t n = 1; n <= 600; n++) {
+        size_t before = strlen(log());
+        unsigned grid;
+        int even = cuda_even_clusters(cuda, &launch, fit, n);
+        cr_assert_eq(fn(n, x, NULL), 0);
+        const char *at = strstr(log() + before, "cuLaunchKernelEx k grid=");
+        cr_assert(at && sscanf(at, "cuLaunchKernelEx k grid=%u,", &grid) == 1);
+        cr_expect_eq(grid, (unsigned)even * blocks, "%d tasks: %u, not %u",
+                     (int)n, grid, (unsigned)even * blocks);
+    }
+    cuda_close(cuda);
+}
+
+Test(c_print, grids_are_those_of_the_runtime)
+{
+    check_grids(KERNEL_OF("1", "131072", ""), 132, 1);
+}
+
+Test(c_print, grids_of_several_blocks_a_multiprocessor)
+{
+    check_grids(kernel, 264, 1);
+}
+
+Test(c_print, grids_of_clusters)
+{
+    check_grids(KERNEL_OF("2", "131072", ""), 66, 2);
+}
+
+Test(c_print, grids_of_several_clusters_a_multiprocessor)
+{
+    check_grids(KERNEL_OF("4", "0", ""), 66, 4);
 }
 
 /* ---- calls -------------------------------------------------------------- */

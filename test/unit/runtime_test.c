@@ -440,13 +440,55 @@ Test(runtime, max_clusters)
     assert_logged("cuOccupancyMaxActiveClusters gemm grid=2,1,1 cluster=2,1,1");
     launch.cluster[0] = 0;
     cr_assert(cuda_max_clusters(cuda, &launch, &n, &err));
-    cr_assert_eq(n, 2 * 132);
+    cr_assert_eq(n, 132);
     assert_logged("PerMultiprocessor gemm threads=384 shared=200000");
+    launch.shared_bytes = 100000;
+    cr_assert(cuda_max_clusters(cuda, &launch, &n, &err));
+    cr_assert_eq(n, 2 * 132);
     launch.shared_bytes = 240000;
     cr_assert_not(cuda_max_clusters(cuda, &launch, &n, &err));
     assert_message("does not fit on stub device 0: 1 blocks a cluster, 384 "
                    "threads and 240000 bytes");
     cuda_module_unload(module);
+    cuda_close(cuda);
+}
+
+/* On 132 multiprocessors. */
+Test(runtime, no_more_clusters_than_the_rounds_need)
+{
+    static const struct {
+        int fit, blocks;
+        int64_t tasks;
+        int even;
+    } rows
+        [] = {
+            { 132, 1, 0, 1 },
+            { 132, 1, 1, 1 },
+            { 132, 1, 131, 131 },
+            { 132, 1, 132, 132 },
+            { 132, 1, 133, 132 }, /* 67 would leave out half */
+            { 132, 1, 230, 132 }, /* 115 */
+            { 132, 1, 231, 116 }, /* seven eighths are 115.5 */
+            { 132, 1, 264, 132 },
+            { 132, 1, 512, 128 },
+            { 132, 1, INT64_MAX, 132 },
+            { 264, 1, 1024, 264 }, /* two a multiprocessor */
+            { 264, 1, 200, 200 },
+            { 66, 2, 256, 64 },
+            { 66, 2, 1024, 64 },
+            { 66, 2, 60, 60 },
+            { 66, 4, 256, 66 },
+            { 15, 8, 28, 14 },
+            { 15, 8, 26, 15 }, /* 13 */
+            { 1, 1, 512, 1 },
+        };
+    Cuda *cuda = open_stub();
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        CudaLaunch launch = { .cluster = { (unsigned)rows[i].blocks } };
+        cr_expect_eq(
+            cuda_even_clusters(cuda, &launch, rows[i].fit, rows[i].tasks),
+            rows[i].even, "row %zu", i);
+    }
     cuda_close(cuda);
 }
 

@@ -3,7 +3,6 @@
  * windows seen on their root. */
 #include "verify/machine/kernel.h"
 
-#include "ir/eir_types.h"
 #include "ir/values.h"
 
 #include <string.h>
@@ -266,28 +265,10 @@ static void map_box(Prepare *p, MemObj *o)
         o->box[d] = ref->params[1 + d].i;
 }
 
-/* The launch's numbers, for extents of the kernel's parameters. */
-typedef struct Given {
-    const Block *b;
-    const HostArg *args;
-    unsigned n;
-} Given;
-
-static bool given_value(const Env *env, const Atom *atom, int64_t *out)
-{
-    const Given *g = env->user;
-    for (unsigned i = 0; atom->kind == ATOM_var && i < g->n; i++)
-        if (!g->b->args[i].value && g->b->args[i].var == atom->var) {
-            *out = g->args[i].value;
-            return true;
-        }
-    return false;
-}
-
 static void prepare_param(Prepare *p, const Value *v, const HostArg *arg,
-                          const Given *given)
+                          const HostGiven *given)
 {
-    Env env = { .value = given_value, .user = (void *)given };
+    Env env = { .value = host_given_value, .user = (void *)given };
     if (!arg->view.tensor) {
         prepare_fail(p, p->k->op,
                      "the launch gives no tensor for a parameter that is one");
@@ -367,41 +348,11 @@ Kernel *kernel_prepare(Module *m, Arena *arena, const Op *op,
     k->uses = ARENA_ARRAY(arena, LastUse, k->n_values);
     k->objs = ARENA_ARRAY(arena, MemObj *, k->n_values);
     k->composed = ARENA_NEW(arena, struct AccessMap);
-    Given given = { b, args, n_args };
+    HostGiven given = { b, args, n_args };
     for (unsigned i = 0; i < n_args && p.ok; i++)
         if (b->args[i].value)
             prepare_param(&p, b->args[i].value, &args[i], &given);
     if (p.ok)
         block_walk(op->blocks[0], visit, &p);
     return p.ok ? k : NULL;
-}
-
-/* ---- tasks --------------------------------------------------------------- */
-
-typedef struct Tasks {
-    Env env;
-    bool known;
-    int64_t most;
-} Tasks;
-
-static bool count_tasks(Op *op, void *user)
-{
-    Tasks *t = user;
-    int64_t n = 1, lo, hi;
-    if (op->code != OP_async_tasks)
-        return true;
-    for (unsigned d = 0; d < eir_first_carried(op) / 2 && t->known; d++)
-        t->known = affine_eval(op->operands[2 * d].u.index, &t->env, &lo) &&
-                   affine_eval(op->operands[2 * d + 1].u.index, &t->env, &hi) &&
-                   !__builtin_mul_overflow(n, hi > lo ? hi - lo : 0, &n);
-    t->most = n > t->most ? n : t->most;
-    return t->known;
-}
-
-int64_t kernel_tasks(const Kernel *k, const HostArg *args, unsigned n_args)
-{
-    Given given = { k->block, args, n_args };
-    Tasks t = { .env = { given_value, &given }, .known = true };
-    block_walk((Block *)k->block, count_tasks, &t);
-    return t.known ? t.most : 0;
 }

@@ -9,7 +9,5 @@
  * it is malformed. In the arena. */
 Kernel *kernel_prepare(Module *m, Arena *arena, const Op *op,
                        const HostArg *args, unsigned n_args);
-/* The most tasks that one of its task loops has; 0: none, or not known. */
-int64_t kernel_tasks(const Kernel *k, const HostArg *args, unsigned n_args);
 
 #endif

@@ -229,9 +229,9 @@ static bool launch(Module *m, const Op *kernel, const HostArg *args, unsigned n,
     mc.by_priority = machine_random(&mc) % 4 != 0;
     if (machine_spend(&mc, LAUNCH_OPS))
         mc.k = kernel_prepare(m, mc.arena, kernel, args, n);
-    int64_t tasks = mc.k ? kernel_tasks(mc.k, args, n) : 0;
-    if (tasks > 0 && tasks < mc.n_clusters)
-        mc.n_clusters = (unsigned)tasks;
+    int64_t tasks = mc.k ? host_launch_tasks(kernel, args, n) : INT64_MAX;
+    if (tasks < mc.n_clusters)
+        mc.n_clusters = tasks > 1 ? (unsigned)tasks : 1;
     bool ok = mc.k != NULL && check_room(&mc);
     if (ok) {
         MachineEvent e = { .kind = MEV_launch,
