@@ -23,7 +23,8 @@ enum {
     SCALAR_to_int = 1 << 7,
     SCALAR_pick = 1 << 8,
     SCALAR_tf32 = 1 << 9,
-    SCALAR_div = 1 << 10
+    SCALAR_div = 1 << 10,
+    SCALAR_tf32_rn = 1 << 11
 };
 
 static void need(CPrinter *p, unsigned what)
@@ -249,6 +250,14 @@ static SemVal prim_tf32(Sem *s, ScalarType t, const SemVal *a)
     (void)t;
     need(p, SCALAR_tf32);
     return sem_text(c_text(p, "exo_tf32(%s)", text_of(a[0])));
+}
+
+static SemVal prim_tf32_rn(Sem *s, ScalarType t, const SemVal *a)
+{
+    CPrinter *p = s->user;
+    (void)t;
+    need(p, SCALAR_tf32_rn);
+    return sem_text(c_text(p, "exo_tf32_rn(%s)", text_of(a[0])));
 }
 
 static SemVal prim_lt(Sem *s, ScalarType t, const SemVal *a)
@@ -517,6 +526,20 @@ static const char text_tf32[] = "/* The low 13 bits of an f32 dropped. */\n"
                                 "    return (double)f;\n"
                                 "}\n\n";
 
+static const char text_tf32_rn[] =
+    "/* The nearest f32 without the low 13 bits, ties to even. */\n"
+    "static double exo_tf32_rn(double x)\n"
+    "{\n"
+    "    float f = (float)x;\n"
+    "    uint32_t bits;\n"
+    "    if (x != x || isinf(x))\n"
+    "        return x;\n"
+    "    memcpy(&bits, &f, sizeof bits);\n"
+    "    bits = (bits + 0xfffu + (bits >> 13 & 1u)) & ~0x1fffu;\n"
+    "    memcpy(&f, &bits, sizeof f);\n"
+    "    return (double)f;\n"
+    "}\n\n";
+
 static const char text_div[] =
     "/* Truncating; x / 0 is 0. */\n"
     "static int64_t exo_div(double a, double b)\n"
@@ -569,6 +592,7 @@ void c_scalar_print(CPrinter *p, StrBuf *out)
         { SCALAR_to_int, text_to_int },
         { SCALAR_pick, text_pick },
         { SCALAR_tf32, text_tf32 },
+        { SCALAR_tf32_rn, text_tf32_rn },
         { SCALAR_div, text_div },
     };
     for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++)

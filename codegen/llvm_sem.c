@@ -205,14 +205,31 @@ static SemVal through_f32(Sem *s, ScalarType t, const SemVal *a,
         return through_f32(s, t, a, fn);                             \
     }
 
-static LLVMValueRef truncate_tf32(Emit *e, LLVMValueRef v)
+/* The float of these bits, without the low 13; of a NaN v the canonical one. */
+static LLVMValueRef drop_low_bits(Emit *e, LLVMValueRef v, LLVMValueRef bits)
 {
     LLVMTypeRef f32 = emit_scalar_type(e, TY_f32);
-    LLVMValueRef bits = LLVMBuildBitCast(e->b, v, e->i32, "");
     LLVMValueRef cut = LLVMBuildAnd(e->b, bits, emit_i32(e, ~0x1fff), "");
     LLVMValueRef is_nan = LLVMBuildFCmp(e->b, LLVMRealUNO, v, v, "");
     cut = LLVMBuildSelect(e->b, is_nan, emit_i32(e, 0x7fffffff), cut, "");
     return LLVMBuildBitCast(e->b, cut, f32, "");
+}
+
+static LLVMValueRef truncate_tf32(Emit *e, LLVMValueRef v)
+{
+    return drop_low_bits(e, v, LLVMBuildBitCast(e->b, v, e->i32, ""));
+}
+
+/* Half of the last place that stays, or where that is even a little less, is
+ * added, which leaves an infinity as it is. */
+static LLVMValueRef round_tf32(Emit *e, LLVMValueRef v)
+{
+    LLVMValueRef bits = LLVMBuildBitCast(e->b, v, e->i32, "");
+    LLVMValueRef odd = LLVMBuildAnd(
+        e->b, LLVMBuildLShr(e->b, bits, emit_i32(e, 13), ""), emit_i32(e, 1),
+        "");
+    LLVMValueRef half = LLVMBuildAdd(e->b, odd, emit_i32(e, 0xfff), "");
+    return drop_low_bits(e, v, LLVMBuildAdd(e->b, bits, half, ""));
 }
 
 THROUGH_F32(sin, math_sin)
@@ -222,6 +239,7 @@ THROUGH_F32(log, math_log)
 THROUGH_F32(log2, math_log2)
 THROUGH_F32(sigmoid, math_sigmoid)
 THROUGH_F32(tf32, truncate_tf32)
+THROUGH_F32(tf32_rn, round_tf32)
 
 static SemVal llvm_sqrt(Sem *s, ScalarType t, const SemVal *a)
 {

@@ -600,6 +600,11 @@ static Value *data_cast(Build *b, const AstExpr *e, ScalarType to, ScalarType t)
     return expect_type(b, e, v, t);
 }
 
+static bool is_tf32(OpCode code)
+{
+    return code == OP_arith_tf32 || code == OP_arith_tf32_rn;
+}
+
 static Value *data_call(Build *b, const AstExpr *e, ScalarType t)
 {
     OpCode code;
@@ -614,7 +619,8 @@ static Value *data_call(Build *b, const AstExpr *e, ScalarType t)
                               f ? f : "of an expression");
         diag_note(b->ctx, d, (Loc){ 0 },
                   "known are sin, relu, sigmoid, sqrt, "
-                  "expf, exp2f, logf, log2f, fabsf, fmaxf, fminf, select");
+                  "expf, exp2f, logf, log2f, fabsf, fmaxf, fminf, select, "
+                  "tf32, tf32_rn");
         return NULL;
     }
     if (e->n - 1 != arity) {
@@ -622,8 +628,8 @@ static Value *data_call(Build *b, const AstExpr *e, ScalarType t)
                     arity, e->n - 1);
         return NULL;
     }
-    if (code == OP_arith_tf32 && t != TY_f32) {
-        build_error(b, e->loc, "type", "tf32 expects f32, found %s",
+    if (is_tf32(code) && t != TY_f32) {
+        build_error(b, e->loc, "type", "%s expects f32, found %s", f,
                     scalar_type_name(t));
         return NULL;
     }

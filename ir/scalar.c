@@ -372,7 +372,8 @@ bool scalar_is_poison(ScalarType type, const void *bits)
            scalar_load_bits(type, bits) == t->poison_bits;
 }
 
-float scalar_tf32_rna(float x)
+/* x with half of a tf32's last place, or a little less, added. */
+static float tf32_nearest(float x, bool ties_to_even)
 {
     uint32_t u = scalar_f32_bits(x);
     uint32_t magnitude = u & 0x7fffffffu;
@@ -380,5 +381,16 @@ float scalar_tf32_rna(float x)
         return scalar_f32_from_bits(0x7fffffffu);
     if (magnitude == 0x7f800000u)
         return x;
-    return scalar_f32_from_bits((u + 0x1000u) & ~0x1fffu);
+    uint32_t half = ties_to_even ? 0xfffu + (u >> 13 & 1) : 0x1000u;
+    return scalar_f32_from_bits((u + half) & ~0x1fffu);
+}
+
+float scalar_tf32_rna(float x)
+{
+    return tf32_nearest(x, false);
+}
+
+float scalar_tf32_rn(float x)
+{
+    return tf32_nearest(x, true);
 }

@@ -77,6 +77,9 @@ typedef struct ScalarInfo {
     const char *doc;
 } ScalarInfo;
 
+/* CUtensorMapDataType TFLOAT32: f32 that a load rounds with scalar_tf32_rn. */
+enum { SCALAR_TENSOR_MAP_TF32 = 11 };
+
 /* The row of `type`; for TY_none and numbers outside the table a row of kind
  * SK_NONE that is named "none". Never NULL. */
 const ScalarInfo *scalar_info(ScalarType type);
@@ -130,6 +133,11 @@ bool scalar_is_poison(ScalarType type, const void *bits);
 /* f32 to tf32, 10 bits of mantissa, to nearest and ties away from zero: PTX
  * `cvt.rna.tf32.f32`. May overflow to infinity; NaN becomes canonical. */
 float scalar_tf32_rna(float x);
+
+/* The same with ties to even: PTX `cvt.rn.tf32.f32`, and what a tensor map of
+ * type CU_TENSOR_MAP_DATA_TYPE_TFLOAT32 does to what is loaded through it
+ * (measured on an H200: ties, overflow, denormals kept, any NaN 0x7fffffff). */
+float scalar_tf32_rn(float x);
 
 /* Bits of a f32. */
 static inline uint32_t scalar_f32_bits(float x)

@@ -90,6 +90,11 @@ static double value_tf32(double a)
     return (double)scalar_tf32_truncate((float)a);
 }
 
+static double value_tf32_rn(double a)
+{
+    return (double)scalar_tf32_rn((float)a);
+}
+
 #define UNARY(name, expr)                                            \
     static SemVal prim_##name(Sem *s, ScalarType t, const SemVal *v) \
     {                                                                \
@@ -123,6 +128,7 @@ UNARY(sigmoid, value_round(t, 1.0 / (1.0 + exp(-a))))
 BINARY(max, value_round(t, value_pick(a, b, true)))
 BINARY(min, value_round(t, value_pick(a, b, false)))
 UNARY(tf32, value_tf32(a))
+UNARY(tf32_rn, value_tf32_rn(a))
 BINARY(lt, a < b ? 1.0 : 0.0)
 
 static SemVal prim_fma(Sem *s, ScalarType t, const SemVal *v)

@@ -100,8 +100,7 @@ typedef struct CUtensorMap {
     _Alignas(64) uint64_t opaque[16];
 } CUtensorMap;
 
-typedef int CUtensorMapDataType; /* numbers in ir/scalar_types.def, and: */
-enum { CU_TENSOR_MAP_DATA_TYPE_TFLOAT32 = 11 };
+typedef int CUtensorMapDataType; /* numbers in ir/scalar_types.def, scalar.h */
 typedef int CUtensorMapInterleave;
 enum { CU_TENSOR_MAP_INTERLEAVE_NONE = 0 };
 typedef int CUtensorMapSwizzle;

@@ -119,7 +119,7 @@ bool cuda_tensor_map_encode(Cuda *cuda, const CudaTensorMapSpec *spec,
     if (!cuda_tensor_map_check(spec, err))
         return false;
     CUtensorMap map = { { 0 } };
-    CUtensorMapDataType type = spec->tf32 ? CU_TENSOR_MAP_DATA_TYPE_TFLOAT32
+    CUtensorMapDataType type = spec->tf32 ? SCALAR_TENSOR_MAP_TF32
                                           : scalar_info(spec->type)->tensor_map;
     if (!CUDA_CALL(cuda, err, TensorMapEncodeTiled, &map, type,
                    (uint32_t)spec->rank, (void *)(uintptr_t)spec->base,

@@ -67,7 +67,8 @@ static bool find_chain(const Block *b, const Value *v, NestChain *c,
     if (v->type->kind != TK_scalar)
         return false;
     while (v->def && v->def->parent == b &&
-           (v->def->code == OP_arith_cast || v->def->code == OP_arith_tf32)) {
+           (v->def->code == OP_arith_cast || v->def->code == OP_arith_tf32 ||
+            v->def->code == OP_arith_tf32_rn)) {
         if (n == NEST_STEPS)
             return false;
         if (!keeps_value(v->def))
@@ -379,6 +380,8 @@ double nest_apply(const NestChain *c, double x)
         const Op *s = c->steps[i];
         if (s->code == OP_arith_tf32)
             x = (double)scalar_tf32_truncate((float)x);
+        else if (s->code == OP_arith_tf32_rn)
+            x = (double)scalar_tf32_rn((float)x);
         else
             x = value_convert(s->results[0]->type->elem,
                               s->operands[0].u.value->type->elem, x);

@@ -219,6 +219,7 @@ static const Refused name_rows[] = {
       "y[0] = fmaxf(y[1])" },
     { HOST, "type", "select expects 4 arguments", "y[0] = select(y[1], y[2])" },
     { HOST, "type", "tf32 expects f32, found bf16", "z[0] = tf32(z[1])" },
+    { HOST, "type", "tf32_rn expects f32, found bf16", "z[0] = tf32_rn(z[1])" },
     { HOST, "type", "a cast expects", "y[0] = f32(y[1], y[2])" },
     { HOST, "type", "no value of i8", "c: i8\nc = 300" },
     { HOST, "type", "no value of i32", "c: i32\nc = 2.5" },

@@ -462,23 +462,30 @@ Test(scalar, fma_rounds_once)
 Test(scalar, tf32)
 {
     static const struct {
-        uint32_t in, rna, truncated;
+        uint32_t in, rna, rn, truncated;
     } rows[] = {
-        { 0x3f800000, 0x3f800000, 0x3f800000 },
-        { 0x3f800fff, 0x3f800000, 0x3f800000 },
-        { 0x3f801000, 0x3f802000, 0x3f800000 },
-        { 0x3f803000, 0x3f804000, 0x3f802000 },
-        { 0xbf801000, 0xbf802000, 0xbf800000 },
-        { 0x7f7fffff, 0x7f800000, 0x7f7fe000 },
-        { 0x00001000, 0x00002000, 0x00000000 },
-        { 0x7f800000, 0x7f800000, 0x7f800000 },
-        { 0xff800000, 0xff800000, 0xff800000 },
-        { 0x7f800001, 0x7fffffff, 0x7fffffff },
-        { 0xffc00000, 0x7fffffff, 0x7fffffff },
+        { 0x3f800000, 0x3f800000, 0x3f800000, 0x3f800000 },
+        { 0x3f800fff, 0x3f800000, 0x3f800000, 0x3f800000 },
+        { 0x3f801000, 0x3f802000, 0x3f800000, 0x3f800000 },
+        { 0x3f801001, 0x3f802000, 0x3f802000, 0x3f800000 },
+        { 0x3f803000, 0x3f804000, 0x3f804000, 0x3f802000 },
+        { 0xbf801000, 0xbf802000, 0xbf800000, 0xbf800000 },
+        { 0x7f7fefff, 0x7f7fe000, 0x7f7fe000, 0x7f7fe000 },
+        { 0x7f7ff000, 0x7f800000, 0x7f800000, 0x7f7fe000 },
+        { 0x7f7fffff, 0x7f800000, 0x7f800000, 0x7f7fe000 },
+        { 0x00001000, 0x00002000, 0x00000000, 0x00000000 },
+        { 0x00001001, 0x00002000, 0x00002000, 0x00000000 },
+        { 0x007ff000, 0x00800000, 0x00800000, 0x007fe000 },
+        { 0x80000000, 0x80000000, 0x80000000, 0x80000000 },
+        { 0x7f800000, 0x7f800000, 0x7f800000, 0x7f800000 },
+        { 0xff800000, 0xff800000, 0xff800000, 0xff800000 },
+        { 0x7f800001, 0x7fffffff, 0x7fffffff, 0x7fffffff },
+        { 0xffc00000, 0x7fffffff, 0x7fffffff, 0x7fffffff },
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         float x = scalar_f32_from_bits(rows[i].in);
         cr_assert_eq(scalar_f32_bits(scalar_tf32_rna(x)), rows[i].rna);
+        cr_assert_eq(scalar_f32_bits(scalar_tf32_rn(x)), rows[i].rn);
         cr_assert_eq(scalar_f32_bits(scalar_tf32_truncate(x)),
                      rows[i].truncated);
     }
