@@ -6,6 +6,8 @@
  * memory themselves, a copy from or to it is waited for. */
 #include "codegen/c_emit.h"
 
+#include "ir/lib.h"
+
 #include <string.h>
 
 /* ---- checks --------------------------------------------------------- */
@@ -160,6 +162,14 @@ static bool map_params(CPrinter *p, const Op *op, const Type *t, unsigned rank)
     return true;
 }
 
+/* CUtensorMapDataType. */
+static int map_type(const CPrinter *p, const Type *t)
+{
+    const Mem *mem = p->m->lib ? lib_mem_find(p->m->lib, t->mem) : NULL;
+    return mem && mem->rounds_tf32 ? SCALAR_TENSOR_MAP_TF32
+                                   : scalar_info(t->elem)->tensor_map;
+}
+
 static bool print_tensor_map(CPrinter *p, const Op *op)
 {
     const Access *a = op->operands[0].u.access;
@@ -199,7 +209,7 @@ static bool print_tensor_map(CPrinter *p, const Op *op)
     c_try(p,
           "exo_encode(call, &%s, %s, %d, %d, %u, %s, exo_dims, exo_strides, "
           "exo_box, %lld)",
-          name, c_string(p, base->argument), scalar_info(t->elem)->tensor_map,
+          name, c_string(p, base->argument), map_type(p, t),
           scalar_type_bytes(t->elem), rank, address,
           (long long)t->mem->params[0].i);
     c_close(p);

@@ -23,7 +23,7 @@ typedef enum MemFamily {
     MEMF_shared,
     MEMF_register,
     MEMF_barrier, /* a barrier mechanism */
-    MEMF_map      /* Sm90_tensorMap */
+    MEMF_map      /* Sm90_tensorMap, Sm90_tensorMapTf32 */
 } MemFamily;
 
 typedef enum BarrierKind {
@@ -43,6 +43,7 @@ typedef struct Mem {
     const UnitRef *mutate_unit; /* of plain statements; NULL: cannot write */
     bool scalar_read, scalar_write;
     bool sync_exempt, persistent;
+    bool rounds_tf32; /* a tensor map: loads give tf32_rn of what they read */
     unsigned alignment; /* bytes, at least; 0: the element's own */
     unsigned swizzle;   /* bytes of span: 0, 32, 64, 128 (design: section 9) */
     unsigned packed;    /* so many trailing dimensions are opaque to windows */

@@ -9,10 +9,10 @@ static const char *const instr_clauses[] = { "where",  "unit",     "timeline",
                                              "ptx",    "hook",     "rank",
                                              NULL };
 static const char *const memory_clauses[] = {
-    "where",      "family", "unit", "mutate",      "scalar",     "alignment",
-    "layout",     "packed", "map",  "slots",       "copies",     "elements",
-    "quals",      "is",     "same", "sync_exempt", "persistent", "barrier",
-    "pre_arrive", "fills",  NULL
+    "where",      "family", "unit",   "mutate",      "scalar",     "alignment",
+    "layout",     "packed", "map",    "slots",       "copies",     "elements",
+    "quals",      "is",     "same",   "sync_exempt", "persistent", "barrier",
+    "pre_arrive", "fills",  "rounds", NULL
 };
 
 static bool known(const char *const *words, const char *key)

@@ -73,6 +73,14 @@ static bool take_unsigned(Build *b, const AstClause *c, unsigned *out)
     return true;
 }
 
+static bool take_rounds(Build *b, const AstClause *c, Mem *mem)
+{
+    if (!c->head || c->head->kind != AST_name ||
+        strcmp(c->head->name, op_info(OP_arith_tf32_rn)->name) != 0)
+        return clause_error(b, c, "tf32_rn");
+    return mem->rounds_tf32 = true;
+}
+
 static bool take_scalar(Build *b, const AstClause *c, Mem *mem)
 {
     AstExpr *one;
@@ -222,6 +230,8 @@ static bool take_clause(Build *b, const AstClause *c, Mem *mem)
         inner.head = c->head->args[1];
         return take_unsigned(b, &inner, &mem->swizzle);
     }
+    if (strcmp(key, "rounds") == 0)
+        return take_rounds(b, c, mem);
     if (strcmp(key, "packed") == 0)
         return take_packed(b, c, mem);
     if (strcmp(key, "fills") == 0)
@@ -304,6 +314,10 @@ static bool clauses_fit(Build *b, const Entry *e, const Mem *mem)
         mem->alignment > MAX_MEM_ALIGNMENT)
         return clause_error(b, entry_clause(e->decl, "alignment", NULL),
                             "a power of two up to 1024");
+    if (mem->rounds_tf32 && (mem->family != MEMF_map || mem->n_elems != 1 ||
+                             mem->elems[0] != TY_f32))
+        return clause_error(b, entry_clause(e->decl, "rounds", NULL),
+                            "a clause of tensor maps with elements f32");
     if (mem->swizzle &&
         (mem->family != MEMF_shared ||
          (mem->swizzle != 32 && mem->swizzle != 64 && mem->swizzle != 128)))

@@ -255,8 +255,13 @@ static const Mem *known_mem(ParCheck *c, const Op *at, Value *v)
 static bool check_alloc(Op *op, void *user)
 {
     ParCheck *c = user;
-    if (op->code == OP_mem_window)
+    if (op->code == OP_mem_window) {
+        Value *w = op->results[0];
+        const Mem *mem = w->type->kind == TK_map ? pc_mem(c, w) : NULL;
         check_window(c, op);
+        if (mem)
+            check_elem(c, op, w, mem);
+    }
     if (op->code != OP_mem_alloc)
         return true;
     const Value *v = op->results[0];

@@ -99,6 +99,33 @@ static const Affine *rank_in_group(Lower *L, const Instr *in, int64_t n)
     return affine_mod(x, affine_floordiv(x, cta, stride), n);
 }
 
+/* Does the statement in the body's nest round what it copies? */
+static bool body_rounds(const Op *op)
+{
+    for (; op; op = op->next) {
+        if (op->code == OP_arith_tf32_rn)
+            return true;
+        for (unsigned i = 0; i < op->n_blocks; i++)
+            if (body_rounds(op->blocks[i]->first))
+                return true;
+    }
+    return false;
+}
+
+/* What is loaded is what the body says: rounded where the map rounds. */
+static bool rounds_as_map(Lower *L, const Op *op, const Instr *in,
+                          const Access *from)
+{
+    const Mem *mem = lower_mem(L, from->base);
+    bool map = mem && mem->rounds_tf32, body = body_rounds(in->body);
+    if (map != body)
+        lower_error(L, op->loc, "instruction",
+                    "the body of '%s' %s, but a load through its tensor map %s",
+                    in->name, body ? "rounds with tf32_rn" : "copies",
+                    map ? "rounds" : "does not");
+    return map == body;
+}
+
 static void emit_load(Lower *L, Op *op, const Instr *in, int64_t n_cta)
 {
     unsigned dst = instr_param(in, "dst"), src = instr_param(in, "src");
@@ -111,6 +138,8 @@ static void emit_load(Lower *L, Op *op, const Instr *in, int64_t n_cta)
         take_part(L, to, which, n_cta);
         take_part(L, from, which, n_cta);
     }
+    if (!rounds_as_map(L, op, in, from))
+        return;
     points_to_intervals(L, from);
     move_first(L, from, LOWER_WRONG(L, "load-rows"));
     Access *bar = lower_barrier(L, s);

@@ -617,6 +617,8 @@ static const Row memory_rows[] = {
     { "Sm90_tensorMap", "128, 128, 64", "128", "1 to 5 dimensions" },
     { "Sm90_tensorMap", "0, 1, 2, 3, 4, 5", "0, 1, 2, 3, 4, 5, 6",
       "1 to 5 dimensions" },
+    { "Sm90_tensorMapTf32", "128, 128, 32", "128", "1 to 5 dimensions" },
+    { "Sm90_tensorMapTf32", "64, 128, 16", "16, 128, 4", "0, 32, 64 or 128" },
     { "CudaRmem", "", "1", "more arguments" },
     { "CudaRmemLinear", "", "1", "more arguments" },
     { "CudaRmemUniform", "64", "0", "at least 1 thread" },

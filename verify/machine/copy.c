@@ -384,6 +384,12 @@ Step exec_copy(Warp *w, const Op *op, uint32_t mask)
              : !resolve_map(w, op, load ? b : a, lane, e) ||
                    !resolve_shared(w, op, load ? a : b, lane, e))
         return STEP_failed;
+    if (!load && !send && e->map->rounds_tf32) {
+        copy_fail(w, op,
+                  "writes through a tensor map that rounds what is loaded; "
+                  "make another map of the tensor for stores");
+        return STEP_failed;
+    }
     if (!load && !send) {
         e->group[lane] = w->bulk.open[lane];
         e->add = op->code == OP_async_bulk_tensor_reduce;
@@ -471,6 +477,12 @@ static bool read_run(Machine *mc, Effect *e, int64_t i, int64_t n, int64_t at)
         return false;
     global_event(mc, e, at, n, false);
     memcpy(to, t->bytes + at * t->elem_bytes, bytes);
+    for (int64_t k = 0; e->map->rounds_tf32 && k < n; k++) {
+        float x;
+        memcpy(&x, to + k * (int64_t)sizeof x, sizeof x);
+        x = scalar_tf32_rn(x);
+        memcpy(to + k * (int64_t)sizeof x, &x, sizeof x);
+    }
     return true;
 }
 

@@ -259,6 +259,8 @@ static void map_box(Prepare *p, MemObj *o)
                      "the window's rank");
         return;
     }
+    const Mem *mem = p->k->m->lib ? lib_mem_find(p->k->m->lib, ref) : NULL;
+    o->rounds_tf32 = mem && mem->rounds_tf32;
     o->box_swizzle = swizzle_mask(ref->params[0].i);
     o->box_rank = ref->n_params - 1;
     for (unsigned d = 0; d < o->box_rank; d++)

@@ -53,6 +53,7 @@ typedef struct MemObj {
     int64_t box[BOX_RANK]; /* map */
     unsigned box_rank;
     uint32_t box_swizzle;
+    bool rounds_tf32; /* map: what is loaded */
 } MemObj;
 
 /* One element, resolved. */

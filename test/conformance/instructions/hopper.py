@@ -23,37 +23,41 @@ def shapes(rank, swizzle, ty):
     return box, tensor, window
 
 
-def copy(rank, swizzle, ty, out):
-    """A task loads a box by TMA and stores it, or adds it, elsewhere."""
+def copy(rank, swizzle, ty, out, rounds=False):
+    """A task loads a box by TMA, rounded to tf32 or as it is, and stores it, or
+    adds it, elsewhere."""
     box, tensor, window = shapes(rank, swizzle, ty)
     memory = tile_memory(swizzle)
-    sizes = comma(f"size{i}={b}" for i, b in enumerate(box))
-    args = (f"dst={ty}, src={ty}, {sizes}, smem_box=({comma(box)}, ), "
-            f"swizzle={swizzle}")
-    name = f"tma_{out}_{rank}d_{swizzle}_{ty}"
-    return Case(name, (f"Sm90_tma_load_{rank}d", f"Sm90_tma_{out}_{rank}d"),
+    rest = (comma(f"size{i}={b}" for i, b in enumerate(box))
+            + f", smem_box=({comma(box)}, ), swizzle={swizzle}")
+    types = f"dst={ty}, src={ty}, "
+    load = f"Sm90_tma_load_{'tf32_' if rounds else ''}{rank}d"
+    source = "Sm90_tensorMapTf32" if rounds else "Sm90_tensorMap"
+    name = f"tma_{out}_{rank}d_{swizzle}_{'tf32' if rounds else ty}"
+    return Case(name, (load, f"Sm90_tma_{out}_{rank}d"),
                 f"""\
 def {name}(N: size, x: {ty}[{comma(tensor)}] @ CudaGmemLinear,
            y: {ty}[{comma(tensor)}] @ CudaGmemLinear):
     assert N % 16 == 0
-    x_map = x[{spans(tensor)}] @ Sm90_tensorMap({swizzle}, {comma(box)})
+    x_map = x[{spans(tensor)}] @ {source}({swizzle}, {comma(box)})
     y_map = y[{spans(tensor)}] @ Sm90_tensorMap({swizzle}, {comma(box)})
     with CudaDeviceFunction(blockDim=32):
         for t in cuda_tasks(0, (N + {box[0] - 1}) / {box[0]}):
             raw: barrier[1 @ (ring_buffer_by(depth=1))] @ CudaMbarrier
             s: {ty}[{comma(box)}] @ {memory}
             cg: barrier @ Sm90_TmaCommitGroup
-            Sm90_tma_load_{rank}d(s[{spans(box)}], x_map[{window}], {args}) >> raw[0]
+            {load}(s[{spans(box)}], x_map[{window}],
+                {'' if rounds else types}{rest}) >> raw[0]
             Arrive(cuda_temporal, 1) >> raw[0]
             Await(raw[0], cuda_generic_and_async_proxy, 0)
-            Sm90_tma_{out}_{rank}d(y_map[{window}], s[{spans(box)}], {args})
+            Sm90_tma_{out}_{rank}d(y_map[{window}], s[{spans(box)}], {types}{rest})
             Arrive(tma_to_gmem_async, 1) >> cg
             Await(cg, cuda_in_order, 0)
             Fence(cuda_in_order, cuda_in_order)
 """, "N=48")
 
 
-def multicast(rank, ncta, cta_stride, ty):
+def multicast(rank, ncta, cta_stride, ty, rounds=False):
     """Each of ncta CTAs, cta_stride apart, has the whole box and stores a part
     of it; with a stride of 2 there are two such groups, of boxes of their own."""
     ncta = ncta if rank > 1 else 1
@@ -71,20 +75,23 @@ def multicast(rank, ncta, cta_stride, ty):
     strided = f"{unit}_strided({groups})" if groups > 1 else unit
     types = f"dst={ty}, src={ty}"
     sizes = [comma(f"size{i}={b}" for i, b in enumerate(s)) for s in (box, part)]
-    name = f"tma_multicast_{rank}d_{ncta}_{cta_stride}_{ty}"
-    return Case(name, (f"Sm90_tma_load_multicast_{rank}d", ), f"""\
+    load_box = f"Sm90_tma_load_multicast_{'tf32_' if rounds else ''}{rank}d"
+    source = "Sm90_tensorMapTf32" if rounds else "Sm90_tensorMap"
+    name = (f"tma_multicast_{rank}d_{ncta}_{cta_stride}_"
+            f"{'tf32' if rounds else ty}")
+    return Case(name, (load_box, ), f"""\
 def {name}(N: size, x: {ty}[{comma(tensor)}] @ CudaGmemLinear,
            y: {ty}[{comma(tensor)}] @ CudaGmemLinear):
     assert N % 16 == 0
-    x_map = x[{spans(tensor)}] @ Sm90_tensorMap(128, {comma(part)})
+    x_map = x[{spans(tensor)}] @ {source}(128, {comma(part)})
     y_map = y[{spans(tensor)}] @ Sm90_tensorMap(128, {comma(part)})
     with CudaDeviceFunction(clusterDim={ncta * groups}, blockDim=32):
         for t in cuda_tasks(0, (N + {groups * box[0] - 1}) / {groups * box[0]}):
             raw: barrier[{ncta}, {groups}, 1 @ (ring_buffer_by(depth=1))] @ CudaMbarrier
             s: {ty}[{ncta}, {groups}, {comma(box)}] @ Sm90_SmemSwizzled(128)
             for o in cuda_threads(0, {groups}, unit={ncta} * {strided}):
-                Sm90_tma_load_multicast_{rank}d(s[0:{ncta}, o, {spans(box)}], x_map[{load}],
-                    {types}, ncta={ncta}, {sizes[0]}, cta_stride={cta_stride},
+                {load_box}(s[0:{ncta}, o, {spans(box)}], x_map[{load}],
+                    {'' if rounds else types + ', '}ncta={ncta}, {sizes[0]}, cta_stride={cta_stride},
                     smem_box=({comma(part)}, ), swizzle=128) >> raw[0:{ncta}, o, 0]
                 for c in cuda_threads(0, {ncta}, unit={strided}):
                     Arrive(cuda_temporal, 1) >> raw[0:{ncta}, o, 0] >> raw[c, o, 0]
@@ -319,11 +326,13 @@ def cases():
         for swizzle in (0, 32, 64, 128):
             for ty in ("f32", "f16", "bf16", "i32", "ui8"):
                 yield copy(rank, swizzle, ty, "store")
+            yield copy(rank, swizzle, "f32", "store", rounds=True)
             for ty in ("f32", "f16", "bf16", "i32"):
                 yield copy(rank, swizzle, ty, "reduce_add")
         for ncta, cta_stride in ((1, 1), (2, 1), (4, 1), (2, 2)):
             if rank > 1 or ncta * cta_stride == 1:
                 yield multicast(rank, ncta, cta_stride, "bf16")
+                yield multicast(rank, ncta, cta_stride, "f32", rounds=True)
     for ncta, cta_stride in ((1, 1), (2, 1), (4, 1), (8, 1), (2, 2), (2, 4)):
         for out in ("bf16", "f16", "f32"):
             yield cluster_reduce(ncta, cta_stride, 4, 32, 128, out)
