@@ -353,11 +353,12 @@ bool sched_stage_window(Sched *s, const SchedArg *a)
 typedef struct Stage {
     Sched *s;
     const Access *window; /* on the tensor */
+    OpCode through;       /* of each element; OP_none: the element itself */
     Op *alloc;
     Loc loc;
     unsigned n_reads, n_writes, n_sums;
     Op *odd; /* a use by another name */
-    bool ok;
+    OpList targets;
 } Stage;
 
 static bool note_stage_use(Op *op, void *user)
@@ -383,20 +384,75 @@ static bool note_stage_use(Op *op, void *user)
     return true;
 }
 
-static bool to_staged(Op *op, void *user)
+static bool uses_value(const Op *op, const Value *v)
+{
+    for (unsigned i = 0; i < op->n_operands; i++)
+        if (op->operands[i].kind == OPND_value && op->operands[i].u.value == v)
+            return true;
+    return false;
+}
+
+/* The loaded value in the place of what the statement computes of it, which is
+ * in the buffer already. */
+static bool without_through(Stage *st, Op *load)
+{
+    Op *stmt = sched_stmt_of(load);
+    Value *read = load->results[0];
+    OpList applied = { 0 };
+    if (load->code != OP_mem_load)
+        return sched_fail(st->s, st->loc, "'%s' takes elements as they are",
+                          sched_stmt_text(st->s, stmt));
+    for (Op *op = load->next; op; op = op == stmt ? NULL : op->next)
+        if (uses_value(op, read)) {
+            if (op->code != st->through)
+                return sched_fail(st->s, st->loc,
+                                  "'%s' has an element of the window that %s "
+                                  "is not taken of",
+                                  sched_stmt_text(st->s, stmt),
+                                  op_info(st->through)->name);
+            VEC_PUSH(st->s->arena, &applied, op);
+        }
+    for (size_t k = 0; k < applied.len; k++) {
+        Op *gone = applied.data[k];
+        for (Op *op = gone->next; op; op = op == stmt ? NULL : op->next)
+            for (unsigned i = 0; i < op->n_operands; i++)
+                if (op->operands[i].kind == OPND_value &&
+                    op->operands[i].u.value == gone->results[0])
+                    op->operands[i].u.value = read;
+        op_detach(gone);
+    }
+    return true;
+}
+
+/* Collects the ops that name the tensor, before any of them is changed. */
+static bool note_target(Op *op, void *user)
 {
     Stage *st = user;
+    for (unsigned i = 0; i < op->n_operands; i++)
+        if (op->operands[i].kind == OPND_access &&
+            op->operands[i].u.access->base == st->window->base) {
+            VEC_PUSH(st->s->arena, &st->targets, op);
+            break;
+        }
+    return true;
+}
+
+static bool to_staged(Stage *st, Op *op)
+{
     Op view = { .operands = NULL };
     Operand window = opnd_access((Access *)st->window);
     Value *buffer = st->alloc->results[0];
     view.operands = &window;
     view.results = &buffer;
-    for (unsigned i = 0; i < op->n_operands && st->ok; i++)
+    if (st->through && !without_through(st, op))
+        return false;
+    for (unsigned i = 0; i < op->n_operands; i++)
         if (op->operands[i].kind == OPND_access &&
-            op->operands[i].u.access->base == st->window->base)
-            st->ok = through_window(st->s, op, op->operands[i].u.access, &view,
-                                    st->loc);
-    return st->ok;
+            op->operands[i].u.access->base == st->window->base &&
+            !through_window(st->s, op, op->operands[i].u.access, &view,
+                            st->loc))
+            return false;
+    return true;
 }
 
 /* The innermost block of a nest over the buffer's extents; at[] gets the
@@ -488,6 +544,12 @@ static Op *copy_nest(Sched *s, const Stage *st, const Facts *f,
         v = zero->results[0];
     } else {
         v = load_of(s, body, kind == COPY_in ? there : here);
+    }
+    if (kind == COPY_in && st->through) {
+        Op *f = op_new(s->m, st->through, s->loc, 1, 1, 0);
+        f->operands[0] = opnd_value(v);
+        block_append(body, f);
+        v = op_set_result(s->m, f, 0, v->type, NULL);
     }
     Op *op = op_new(s->m, kind == COPY_add ? OP_mem_reduce : OP_mem_store,
                     s->loc, 2, 0, 0);
@@ -653,12 +715,25 @@ static bool strides_are_free(Sched *s, const Value *v, Op *first, Op *last,
     return true;
 }
 
+/* The function of one value that is named, or OP_none and a report. */
+static OpCode function_named(Sched *s, const SchedArg *a)
+{
+    OpCode code = op_code_from_name(arena_printf(s->arena, "arith.%s", a->s));
+    if (code == OP_none || code == OP_arith_cast || code == OP_arith_const ||
+        strcmp(op_info(code)->operands, "v") != 0) {
+        sched_fail(s, a->loc,
+                   "'%s' is no function of one value, such as tf32_rn", a->s);
+        return OP_none;
+    }
+    return code;
+}
+
 /* A window that something in the block changes is not one window. */
 bool sched_stage_mem(Sched *s, const SchedArg *a)
 {
     Op *first = a[0].at.first, *last = a[0].at.last;
     bool accum = a[3].i;
-    Stage st = { .s = s, .loc = a[1].loc, .ok = true };
+    Stage st = { .s = s, .loc = a[1].loc };
     st.window = sched_access(s, first, a[1].loc, a[1].s);
     if (!st.window)
         return false;
@@ -676,6 +751,10 @@ bool sched_stage_mem(Sched *s, const SchedArg *a)
                           sched_value_name(s, st.window->base));
     if (accum && (st.n_reads || st.n_writes))
         return sched_fail(s, a[3].loc, "accum is for blocks that only add");
+    if (a[5].given && (st.n_writes || st.n_sums))
+        return sched_fail(s, a[5].loc, "through is for blocks that only read");
+    if (a[5].given && !(st.through = function_named(s, &a[5])))
+        return false;
     if (sched_escapes(s, first, last))
         return sched_fail(s, a[0].loc,
                           "what the block defines is used behind "
@@ -693,11 +772,11 @@ bool sched_stage_mem(Sched *s, const SchedArg *a)
     if (!stage_alloc(&st, first, &a[2], &a[4]))
         return false;
     Facts *f = prove_facts_at(s->arena, s->m, first);
-    for (Op *op = stmt_first(first); op && st.ok;
-         op = op == last ? NULL : op->next)
-        op_walk(op, to_staged, &st);
-    if (!st.ok)
-        return false;
+    for (Op *op = stmt_first(first); op; op = op == last ? NULL : op->next)
+        op_walk(op, note_target, &st);
+    for (size_t i = 0; i < st.targets.len; i++)
+        if (!to_staged(&st, st.targets.data[i]))
+            return false;
     edit_insert_before(s->log, first, st.alloc);
     if (accum || !all)
         edit_insert_before(s->log, first,
