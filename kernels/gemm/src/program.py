@@ -137,8 +137,8 @@ def text(kind):
     one = "b, " if kind.batched else ""
     a = one + ("k, m" if kind.layout[0] == "n" else "m, k")
     b = one + ("k, n" if kind.layout[1] == "t" else "n, k")
-    read = "tf32" if kind.type == "tf32" else "f32"
-    product = f"acc += {read}(A[{a}]) * {read}(B[{b}])"
+    read = "tf32(tf32_rn({}))" if kind.type == "tf32" else "f32({})"
+    product = f"acc += {read.format(f'A[{a}]')} * {read.format(f'B[{b}]')}"
     loops = (["for b in seq(0, L):"] if kind.batched else []) + [
         "for m in seq(0, M):", "for n in seq(0, N):"]
     lines = [f"def {name(kind)}({', '.join(_parameters(kind))}):"]
