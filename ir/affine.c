@@ -106,11 +106,11 @@ static bool affine_same(const void *node, const void *key)
 static const Affine *affine_intern(ExprCtx *x, int64_t constant,
                                    const Term *terms, uint32_t n)
 {
-    uint64_t h = hash_u64(HASH_SEED, (uint64_t)constant);
+    uint64_t h = hash_word(HASH_SEED, (uint64_t)constant);
     uint32_t depth = 0;
     for (uint32_t i = 0; i < n; i++) {
-        h = hash_u64(h, (uint64_t)terms[i].coef);
-        h = hash_u64(h, terms[i].atom->order);
+        h = hash_word(h, (uint64_t)terms[i].coef);
+        h = hash_word(h, terms[i].atom->order);
         uint32_t d = ((const AtomNode *)terms[i].atom)->depth;
         depth = d > depth ? d : depth;
     }
@@ -147,15 +147,15 @@ static bool atom_same(const void *node, const void *key)
 
 static uint64_t atom_hash(const Atom *a)
 {
-    uint64_t h = hash_u64(HASH_SEED, a->kind);
-    h = hash_u64(h, a->var);
-    h = hash_u64(h, a->arg ? a->arg->id : 0);
-    h = hash_u64(h, (uint64_t)a->divisor);
-    h = hash_u64(h, a->opaque);
-    h = hash_u64(h, (uint64_t)(uintptr_t)a->ref);
-    h = hash_u64(h, a->dim);
-    h = hash_u64(h, a->lhs ? a->lhs->id : 0);
-    h = hash_u64(h, a->rhs ? a->rhs->id : 0);
+    uint64_t h = hash_word(HASH_SEED, a->kind);
+    h = hash_word(h, a->var);
+    h = hash_word(h, a->arg ? a->arg->id : 0);
+    h = hash_word(h, (uint64_t)a->divisor);
+    h = hash_word(h, a->opaque);
+    h = hash_word(h, (uint64_t)(uintptr_t)a->ref);
+    h = hash_word(h, a->dim);
+    h = hash_word(h, a->lhs ? a->lhs->id : 0);
+    h = hash_word(h, a->rhs ? a->rhs->id : 0);
     if (a->name)
         h = hash_bytes(h, a->name, strlen(a->name));
     return hash_mixed(h);

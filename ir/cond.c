@@ -19,10 +19,10 @@ static const Cond *cond_intern(ExprCtx *x, CondKind kind, const Affine *expr,
                                const Cond *lhs, const Cond *rhs)
 {
     Cond key = { .kind = kind, .expr = expr, .lhs = lhs, .rhs = rhs };
-    uint64_t h = hash_u64(HASH_SEED, kind);
-    h = hash_u64(h, expr ? expr->id : 0);
-    h = hash_u64(h, lhs ? lhs->id : 0);
-    h = hash_u64(h, rhs ? rhs->id : 0);
+    uint64_t h = hash_word(HASH_SEED, kind);
+    h = hash_word(h, expr ? expr->id : 0);
+    h = hash_word(h, lhs ? lhs->id : 0);
+    h = hash_word(h, rhs ? rhs->id : 0);
     h ^= h >> 31;
     CondNode *node = intern_find(&x->conds, h, &key, cond_same);
     if (node)

@@ -128,7 +128,7 @@ static void read_file(Reading *r, uint32_t file, bool imported)
 
 static size_t proc_slot(const Reading *r, const char *name)
 {
-    uint64_t h = hash_u64(HASH_SEED, (uint64_t)(uintptr_t)name);
+    uint64_t h = hash_word(HASH_SEED, (uint64_t)(uintptr_t)name);
     size_t i = (h ^ h >> 29) & (r->n_slots - 1);
     while (r->procs[i] && op_attr_str(r->procs[i], "name", NULL) != name)
         i = (i + 1) & (r->n_slots - 1);

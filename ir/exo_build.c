@@ -20,7 +20,7 @@ void build_init(Build *b, Module *m, Lib *lib, Arena *arena)
 
 static size_t slot_of(const Build *b, const char *name)
 {
-    uint64_t h = hash_u64(HASH_SEED, (uint64_t)(uintptr_t)name);
+    uint64_t h = hash_word(HASH_SEED, (uint64_t)(uintptr_t)name);
     h ^= h >> 29;
     size_t i = h & (b->n_slots - 1);
     while (b->slots[i] && b->slots[i]->name != name)

@@ -46,7 +46,7 @@ Module *lib_module(Lib *lib)
 
 static size_t slot_of(const Lib *lib, AstDeclKind kind, const char *name)
 {
-    uint64_t h = hash_u64(HASH_SEED, (uint64_t)(uintptr_t)name);
+    uint64_t h = hash_word(HASH_SEED, (uint64_t)(uintptr_t)name);
     size_t i = (h ^ h >> 29) & (lib->n_slots - 1);
     while (lib->slots[i] && (lib->slots[i]->name != name ||
                              (kind != AST_proc && lib->slots[i]->kind != kind)))
@@ -113,7 +113,7 @@ const AstClause *entry_clause(const AstDecl *d, const char *key,
 
 static size_t made_slot(const MadeTable *t, const void *key)
 {
-    uint64_t h = hash_u64(HASH_SEED, (uint64_t)(uintptr_t)key);
+    uint64_t h = hash_word(HASH_SEED, (uint64_t)(uintptr_t)key);
     size_t i = (h ^ h >> 29) & (t->n_slots - 1);
     while (t->slots[i].key && t->slots[i].key != key)
         i = (i + 1) & (t->n_slots - 1);

@@ -16,7 +16,7 @@ struct NameMap {
 static Slot *slot_of(Slot *slots, size_t n, const char *name)
 {
     uintptr_t p = (uintptr_t)name;
-    size_t i = hash_u64(HASH_SEED, (uint64_t)p) & (n - 1);
+    size_t i = hash_word(HASH_SEED, (uint64_t)p) & (n - 1);
     while (slots[i].name && slots[i].name != name)
         i = (i + 1) & (n - 1);
     return &slots[i];

@@ -80,5 +80,12 @@ const char *strbuf_text(const StrBuf *b);
 #define HASH_SEED UINT64_C(1469598103934665603)
 uint64_t hash_bytes(uint64_t h, const void *p, size_t n);
 uint64_t hash_u64(uint64_t h, uint64_t x);
+/* .. for tables in memory: a step a word, of which the high bits come down to
+ * the low ones that tables take. */
+static inline uint64_t hash_word(uint64_t h, uint64_t x)
+{
+    h = (h ^ x) * UINT64_C(0xd6e8feb86659fd93);
+    return h ^ h >> 32;
+}
 
 #endif

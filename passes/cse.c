@@ -42,15 +42,15 @@ static bool commutes(const Op *op)
 
 static uint64_t op_hash(const Op *op)
 {
-    uint64_t h = hash_u64(HASH_SEED, (uint64_t)op->code);
+    uint64_t h = hash_word(HASH_SEED, (uint64_t)op->code);
     uint64_t sum = 0;
     for (unsigned i = 0; i < op->n_operands; i++) {
         if (commutes(op))
-            sum += hash_u64(HASH_SEED, operand_key(&op->operands[i]));
+            sum += hash_word(HASH_SEED, operand_key(&op->operands[i]));
         else
-            h = hash_u64(h, operand_key(&op->operands[i]));
+            h = hash_word(h, operand_key(&op->operands[i]));
     }
-    return hash_u64(h, sum);
+    return hash_word(h, sum);
 }
 
 static bool operand_same(const Operand *a, const Operand *b)

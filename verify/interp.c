@@ -264,10 +264,10 @@ static bool run_alloc(Interp *in, Scope *env, const Op *op)
     Slot *s = scope_slot(env, v);
     if (s->owned && same_extents(s->owned, extent)) {
         tensor_poison(s->owned);
-    } else {
-        tensor_free(s->owned);
-        s->owned = tensor_new(v->name, v->type->elem, v->type->rank, extent);
+        return true;
     }
+    tensor_free(s->owned);
+    s->owned = tensor_new(v->name, v->type->elem, v->type->rank, extent);
     if (!s->owned)
         return interp_fail(in, env, op, "size",
                            "cannot allocate this tensor: "
@@ -454,8 +454,8 @@ static bool run_for(Interp *in, Scope *env, const Op *op)
     if (!interp_index(in, env, op, op->operands[0].u.index, &lo) ||
         !interp_index(in, env, op, op->operands[1].u.index, &hi))
         return false;
-    bool task = loop_is_tasks(op) && !loop_is_outer_tasks(op);
-    in->task_nests += loop_is_tasks(op) && !loop_is_inner_tasks(op);
+    bool tasks = loop_is_tasks(op), task = tasks && !loop_is_outer_tasks(op);
+    in->task_nests += tasks && !loop_is_inner_tasks(op);
     move_values(env, op->operands + 2, b->args + 1, NULL, n);
     for (int64_t i = lo; i < hi; i++) {
         env->vars[b->args[0].var] = i;

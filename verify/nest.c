@@ -186,7 +186,7 @@ void nest_cache_free(TAKES NestCache *c)
 static size_t find_place(const NestCache *c, const Op *op)
 {
     size_t i =
-        (size_t)(hash_u64(HASH_SEED, (uint64_t)(uintptr_t)op)) & (c->cap - 1);
+        (size_t)(hash_word(HASH_SEED, (uint64_t)(uintptr_t)op)) & (c->cap - 1);
     while (c->keys[i] && c->keys[i] != op)
         i = (i + 1) & (c->cap - 1);
     return i;

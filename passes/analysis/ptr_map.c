@@ -3,7 +3,7 @@
 
 static size_t slot_of(const PtrMap *m, const void *key)
 {
-    size_t i = (size_t)hash_u64(HASH_SEED, (uintptr_t)key) & (m->cap - 1);
+    size_t i = (size_t)hash_word(HASH_SEED, (uintptr_t)key) & (m->cap - 1);
     while (m->keys[i] && m->keys[i] != key)
         i = (i + 1) & (m->cap - 1);
     return i;

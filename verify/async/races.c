@@ -331,7 +331,9 @@ static void forget(Shadow *sh)
         state_drop(&sh->pool, t->to[i]);
     }
     state_drop(&sh->pool, t->written);
-    *t = (Touch){ 0 };
+    t->event.op = NULL;
+    t->n = 0;
+    t->written = NULL;
 }
 
 void races_forget(AsyncRun *r)

@@ -149,9 +149,9 @@ static uint32_t *executed_lanes(Refine *r, uint32_t number,
         *first = (Executed){ e->op, a->cta, a->warp, 0 };
     if (first->op == e->op && first->cta == a->cta && first->warp == a->warp)
         return &first->lanes;
-    uint64_t key = hash_u64(HASH_SEED, number);
-    key = hash_u64(key, (uint64_t)(uintptr_t)e->op);
-    key = hash_u64(key, (uint64_t)a->cta << 32 | a->warp);
+    uint64_t key = hash_word(HASH_SEED, number);
+    key = hash_word(key, (uint64_t)(uintptr_t)e->op);
+    key = hash_word(key, (uint64_t)a->cta << 32 | a->warp);
     return key_table_at(r->program.arena, &r->executed, key ? key : 1, &fresh);
 }
 
@@ -207,18 +207,32 @@ static uint32_t same_iters(uint32_t lanes, int64_t iters[][MAX_ITERS],
     return lanes & ~left;
 }
 
+/* The i-th iterator of each lane that takes part. */
+static bool eval_lanes(const MachineEvent *e, const Affine *iter, unsigned i,
+                       int64_t iters[][MAX_ITERS])
+{
+    bool varies = machine_varies(e, iter);
+    int64_t x = 0;
+    for (uint32_t left = e->agent.lanes; left; left &= left - 1) {
+        unsigned l = (unsigned)__builtin_ctz(left);
+        if ((varies || left == e->agent.lanes) && !machine_eval(e, iter, l, &x))
+            return false;
+        iters[l][i] = x;
+    }
+    return true;
+}
+
 /* The instance of each lane, NO_INSTANCE for lanes that do not take part. False
  * when the origin has no value. */
 static bool find_instances(Refine *r, const MachineEvent *e, uint32_t *instance)
 {
     const Origin *o = &e->op->origin;
     int64_t iters[LANES][MAX_ITERS];
-    for (unsigned l = 0; l < LANES; l++) {
+    for (unsigned l = 0; l < LANES; l++)
         instance[l] = NO_INSTANCE;
-        for (unsigned i = 0; e->agent.lanes >> l & 1 && i < o->n; i++)
-            if (!machine_eval(e, o->iters[i], l, &iters[l][i]))
-                return false;
-    }
+    for (unsigned i = 0; i < o->n; i++)
+        if (!eval_lanes(e, o->iters[i], i, iters))
+            return false;
     for (uint32_t left = e->agent.lanes, same; left; left &= ~same) {
         unsigned first = (unsigned)__builtin_ctz(left);
         same = same_iters(left, iters, o->n);

@@ -646,7 +646,7 @@ static void rounds_of(const TextTurn *x, const LaneValue *at, uint64_t *out)
         unsigned from = level ? x->loops[level - 1].to : 0;
         while (i > from)
             if (at->value(at->user, x->round[--i], at->lane, &v))
-                h = hash_u64(h, (uint64_t)v);
+                h = hash_word(h, (uint64_t)v);
         out[level] = h;
         if (!level--)
             return;

@@ -17,7 +17,7 @@ struct AccessMap {
 static size_t access_slot(const struct AccessMap *map, const Access *a)
 {
     size_t i =
-        (size_t)hash_u64(HASH_SEED, (uint64_t)(uintptr_t)a) & (map->cap - 1);
+        (size_t)hash_word(HASH_SEED, (uint64_t)(uintptr_t)a) & (map->cap - 1);
     while (map->from[i] && map->from[i] != a)
         i = (i + 1) & (map->cap - 1);
     return i;

@@ -121,6 +121,9 @@ typedef struct MachineOptions {
 bool machine_eval(const MachineEvent *ev, const Affine *e, unsigned lane,
                   int64_t *out);
 
+/* Does it differ between lanes there? */
+bool machine_varies(const MachineEvent *ev, const Affine *e);
+
 /* Runs host (a host.proc of m) on n arguments, one for each of its block's.
  * False after a fault. */
 bool machine_run(Module *m, const Op *host, const ProcArg *args, unsigned n,

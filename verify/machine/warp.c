@@ -372,7 +372,7 @@ static bool end_block(Warp *w)
 static Step exec_other(Warp *w, const Op *op, uint32_t mask)
 {
     const char *dialect = op_info(op->code)->dialect;
-    if (!strcmp(dialect, "arith") || !strcmp(dialect, "mem"))
+    if (!strcmp(dialect, "arith"))
         return exec_memory(w, op, mask);
     if (!strcmp(dialect, "async"))
         return exec_sync(w, op, mask);
@@ -402,6 +402,11 @@ static Step exec(Warp *w, const Op *op, uint32_t mask)
         return enter_role(w, op, mask);
     case OP_async_elect:
         return enter_elect(w, op, mask);
+    case OP_mem_load:
+    case OP_mem_store:
+    case OP_mem_reduce:
+    case OP_mem_alloc:
+    case OP_mem_window:
     case OP_async_frag_undef:
     case OP_async_frag_zero:
     case OP_async_frag_extract:
@@ -475,6 +480,12 @@ bool machine_eval(const MachineEvent *ev, const Affine *e, unsigned lane,
                   int64_t *out)
 {
     return warp_index(ev->warp, ev->op, e, lane, out);
+}
+
+bool machine_varies(const MachineEvent *ev, const Affine *e)
+{
+    const Warp *w = ev->warp;
+    return kernel_varies(w->machine->k, e);
 }
 
 static void emit_op(Warp *w, MachineEventKind kind, const Op *op, uint32_t mask)

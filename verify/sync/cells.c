@@ -95,7 +95,7 @@ static bool sparse_grow(Machine *m, Instance *in)
     for (size_t i = 0; i < cap; i++) {
         if (!old[i].key)
             continue;
-        size_t k = hash_u64(HASH_SEED, (uint64_t)old[i].key);
+        size_t k = hash_word(HASH_SEED, (uint64_t)old[i].key);
         while (in->sparse[k & (in->cap_sparse - 1)].key)
             k++;
         in->sparse[k & (in->cap_sparse - 1)] = old[i];
@@ -111,7 +111,7 @@ Sparse *sparse_cell(Machine *m, unsigned tensor, const int64_t *at)
     int64_t key = sync_flat(rank, in->cells, at) + 1;
     if (4 * in->n_sparse >= 3 * in->cap_sparse && !sparse_grow(m, in))
         return NULL;
-    size_t k = hash_u64(HASH_SEED, (uint64_t)key);
+    size_t k = hash_word(HASH_SEED, (uint64_t)key);
     for (;; k++) {
         Sparse *s = &in->sparse[k & (in->cap_sparse - 1)];
         if (s->key == key)

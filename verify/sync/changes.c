@@ -24,11 +24,11 @@ void changes_open(Machine *m)
 
 static uint32_t change_hash(const Change *c)
 {
-    uint64_t h = hash_u64(HASH_SEED, c->c ^ (uint64_t)c->kind << 32);
-    h = hash_u64(h, (uint64_t)c->limit ^ (uint64_t)c->count << 32);
-    h = hash_u64(h, (uintptr_t)c->l1 ^ (uintptr_t)c->l2 << 20);
+    uint64_t h = hash_word(HASH_SEED, c->c ^ (uint64_t)c->kind << 32);
+    h = hash_word(h, (uint64_t)c->limit ^ (uint64_t)c->count << 32);
+    h = hash_word(h, (uintptr_t)c->l1 ^ (uintptr_t)c->l2 << 20);
     for (unsigned i = 0; i < c->n; i++)
-        h = hash_u64(h, c->targets[i]);
+        h = hash_word(h, c->targets[i]);
     return (uint32_t)(h ^ h >> 32);
 }
 
