@@ -99,17 +99,11 @@ static const Affine *rank_in_group(Lower *L, const Instr *in, int64_t n)
     return affine_mod(x, affine_floordiv(x, cta, stride), n);
 }
 
-/* Does the statement in the body's nest round what it copies? */
-static bool body_rounds(const Op *op)
+static bool note_rounding(Op *op, void *user)
 {
-    for (; op; op = op->next) {
-        if (op->code == OP_arith_tf32_rn)
-            return true;
-        for (unsigned i = 0; i < op->n_blocks; i++)
-            if (body_rounds(op->blocks[i]->first))
-                return true;
-    }
-    return false;
+    bool *rounds = user;
+    *rounds |= op->code == OP_arith_tf32_rn;
+    return true;
 }
 
 /* What is loaded is what the body says: rounded where the map rounds. */
@@ -117,7 +111,8 @@ static bool rounds_as_map(Lower *L, const Op *op, const Instr *in,
                           const Access *from)
 {
     const Mem *mem = lower_mem(L, from->base);
-    bool map = mem && mem->rounds_tf32, body = body_rounds(in->body);
+    bool map = mem && mem->rounds_tf32, body = false;
+    op_walk(in->body, note_rounding, &body);
     if (map != body)
         lower_error(L, op->loc, "instruction",
                     "the body of '%s' %s, but a load through its tensor map %s",
