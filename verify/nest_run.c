@@ -56,18 +56,22 @@ static bool copy_element(const Copy *c, int64_t to, int64_t from, bool in_map)
     return true;
 }
 
-/* A whole row of raw elements that lie side by side on both sides. */
-static bool copy_row(const Copy *c, unsigned l, int64_t to, int64_t from,
-                     bool *done)
+static bool in_row(const NestWalk *w, unsigned l)
 {
-    int64_t n = c->trips->n[l];
-    *done = c->has_load && c->raw && c->to.linear[l] && c->from.linear[l] &&
-            c->to.pitch[l] == 1 && c->from.pitch[l] == 1 && !c->to.inside[l] &&
-            !c->from.inside[l];
-    if (!*done)
-        return true;
+    return w->linear[l] && w->pitch[l] == 1;
+}
+
+/* Elements that lie side by side, and raw ones on both sides, all of them
+ * inside of the source's map or none. */
+static bool copy_run(const Copy *c, int64_t to, int64_t from, int64_t n,
+                     bool in_map)
+{
     Tensor *d = c->to.tensor;
     const Tensor *s = c->from.tensor;
+    if (!c->has_load || !in_map) {
+        tensor_fill(d, to, n, c->has_load ? 0.0 : c->value);
+        return true;
+    }
     if (memchr(s->written + from, 0, (size_t)n))
         return false;
     memcpy(d->bytes + to * d->elem_bytes, s->bytes + from * s->elem_bytes,
@@ -76,22 +80,47 @@ static bool copy_row(const Copy *c, unsigned l, int64_t to, int64_t from,
     return true;
 }
 
-static bool copy_level(const Copy *c, unsigned l, int64_t to, int64_t from,
-                       bool in_to, bool in_from)
+/* From the i-th trip on, how many are inside of both maps as it is. */
+static int64_t run_length(const Copy *c, unsigned l, int64_t i)
 {
-    bool last = l + 1 == c->nest->n_loops, done = false;
-    if (last && in_to && in_from && !copy_row(c, l, to, from, &done))
-        return false;
-    if (done)
-        return true;
-    for (int64_t i = 0; i < c->trips->n[l]; i++) {
-        bool t = in_to && inside_of(&c->to, l, i);
+    int64_t n = c->trips->n[l], end = i + 1;
+    if (!c->to.inside[l] && !c->from.inside[l])
+        return n - i;
+    while (end < n && inside_of(&c->to, l, end) == inside_of(&c->to, l, i) &&
+           inside_of(&c->from, l, end) == inside_of(&c->from, l, i))
+        end++;
+    return end - i;
+}
+
+/* The innermost loop, in runs where its elements lie side by side. */
+static bool copy_last(const Copy *c, unsigned l, int64_t to, int64_t from,
+                      bool in_to, bool in_from)
+{
+    bool rows =
+        in_row(&c->to, l) && (!c->has_load || (c->raw && in_row(&c->from, l)));
+    for (int64_t i = 0, run = 1; i < c->trips->n[l]; i += run) {
         bool f = in_from && inside_of(&c->from, l, i);
         int64_t nt = to + step_of(&c->to, l, i);
         int64_t nf = from + step_of(&c->from, l, i);
-        if (!last && !copy_level(c, l + 1, nt, nf, t, f))
+        run = rows ? run_length(c, l, i) : 1;
+        if (!in_to || !inside_of(&c->to, l, i))
+            continue;
+        if (rows ? !copy_run(c, nt, nf, run, f) : !copy_element(c, nt, nf, f))
             return false;
-        if (last && t && !copy_element(c, nt, nf, f))
+    }
+    return true;
+}
+
+static bool copy_level(const Copy *c, unsigned l, int64_t to, int64_t from,
+                       bool in_to, bool in_from)
+{
+    if (l + 1 == c->nest->n_loops)
+        return copy_last(c, l, to, from, in_to, in_from);
+    for (int64_t i = 0; i < c->trips->n[l]; i++) {
+        bool t = in_to && inside_of(&c->to, l, i);
+        bool f = in_from && inside_of(&c->from, l, i);
+        if (!copy_level(c, l + 1, to + step_of(&c->to, l, i),
+                        from + step_of(&c->from, l, i), t, f))
             return false;
     }
     return true;

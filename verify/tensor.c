@@ -79,16 +79,21 @@ void tensor_free(TAKES Tensor *t)
     free(t);
 }
 
+/* All bytes are as the first `done` of them. */
+static void repeat(unsigned char *bytes, size_t done, size_t all)
+{
+    for (size_t n; done < all; done += n) {
+        n = done < all - done ? done : all - done;
+        memcpy(bytes + done, bytes, n);
+    }
+}
+
 void tensor_poison(Tensor *t)
 {
     uint64_t poison = scalar_info(t->elem)->poison_bits;
-    size_t all = (size_t)t->count * t->elem_bytes;
     size_t done = t->count ? t->elem_bytes : 0;
     memcpy(t->bytes, &poison, done);
-    for (size_t n; done < all; done += n) {
-        n = done < all - done ? done : all - done;
-        memcpy(t->bytes + done, t->bytes, n);
-    }
+    repeat(t->bytes, done, (size_t)t->count * t->elem_bytes);
     memset(t->written, 0, (size_t)t->count);
 }
 
@@ -106,6 +111,16 @@ void tensor_set(Tensor *t, int64_t element, double value)
 {
     scalar_encode(t->elem, value, t->bytes + element * t->elem_bytes);
     t->written[element] = 1;
+}
+
+void tensor_fill(Tensor *t, int64_t first, int64_t n, double value)
+{
+    unsigned char *bytes = t->bytes + first * t->elem_bytes;
+    if (n < 1)
+        return;
+    scalar_encode(t->elem, value, bytes);
+    repeat(bytes, t->elem_bytes, (size_t)n * t->elem_bytes);
+    memset(t->written + first, 1, (size_t)n);
 }
 
 void tensor_print_element(StrBuf *out, const Tensor *t, int64_t element)

@@ -39,6 +39,8 @@ void tensor_set_written(Tensor *t);
 /* Fast for the types that matter, else scalar_decode and scalar_encode. */
 double tensor_get(const Tensor *t, int64_t element);
 void tensor_set(Tensor *t, int64_t element, double value);
+/* .. of n elements from the first on. */
+void tensor_fill(Tensor *t, int64_t first, int64_t n, double value);
 
 /* `name[i, j]` of the element at this storage position. */
 void tensor_print_element(StrBuf *out, const Tensor *t, int64_t element);
