@@ -22,7 +22,7 @@ class Format(NamedTuple):
 FORMATS = {
     "bf16": Format("bfloat16", "bfloat16", 2, 2, 6e-3),
     "f16": Format("float16", "float16", 2, 2, 1e-3),
-    "tf32": Format("float32", "float32", 4, 4, 2e-3),
+    "tf32": Format("float32", "float32", 4, 4, 1e-3),
     "f32": Format("float32", "float32", 4, 4, 1e-5),
     "e4m3": Format("float8_e4m3fn", "bfloat16", 1, 2, 2e-2),
     "e5m2": Format("float8_e5m2", "bfloat16", 1, 2, 2e-2),

@@ -258,6 +258,7 @@ static void print_symbols(const CPrinter *p, StrBuf *out)
         { NEED_tune, "EventCreate", "cuEventCreate", false },
         { NEED_tune, "EventDestroy", "cuEventDestroy_v2", false },
         { NEED_tune, "EventRecord", "cuEventRecord", false },
+        { NEED_tune, "EventQuery", "cuEventQuery", false },
         { NEED_tune, "EventSynchronize", "cuEventSynchronize", false },
         { NEED_tune, "EventElapsedTime", "cuEventElapsedTime", false },
     };

@@ -267,7 +267,8 @@ class Tuning:
                 ("cuMemsetD8Async", 9), ("cuEventRecord", 0),
                 ("cuEventRecord", 1), ("cuEventRecord", 21),
                 ("cuLaunchKernelEx", 0), ("cuLaunchKernelEx", 9),
-                ("cuTensorMapEncodeTiled", 5), ("cuEventSynchronize", 3),
+                ("cuTensorMapEncodeTiled", 5), ("cuEventQuery", 0),
+                ("cuEventQuery", 7), ("cuEventSynchronize", 3),
                 ("cuEventElapsedTime", 2)):
             self.fails(function, skip)
             failed = function == "cuEventCreate"  # its line made no event
@@ -281,6 +282,26 @@ class Tuning:
         self.note(driver.held() == (held[0], 0), "a leak")
         driver.takes(before, 100)
         library.clear_tuned()
+
+    def check_late(self):
+        """A run whose start the GPU reached before all was queued is run again
+        behind twice as many flushes, 64 at most, and so are those after it."""
+        library, driver = self.library, self.driver
+        for late, after in ((1, 8), (3, 32), (4, 64), (1000, 64)):
+            driver.calls()
+            driver.stub.cuda_stub_late(late)
+            library.tune_args(self.args(), 2)
+            driver.stub.cuda_stub_late(0)
+            flushes, seen = 0, []
+            for call in driver.calls():
+                if call.startswith("cuMemsetD8Async"):
+                    flushes += 1
+                elif call.startswith("cuEventQuery"):
+                    seen.append(flushes)
+                    flushes = 0
+            self.note(seen[0] == 4 and seen[-1] == after,
+                      f"{late} late: flushes {seen}, expected 4 to {after}")
+            library.clear_tuned()
 
     def check_capture(self):
         """Nothing is tuned while a stream is captured."""
@@ -503,7 +524,8 @@ def main():
             tuning = Tuning(run, binding, shared, Driver())
             for check in (tuning.check_choice, tuning.check_count,
                           tuning.check_two, tuning.check_operands,
-                          tuning.check_errors, tuning.check_capture,
+                          tuning.check_errors, tuning.check_late,
+                          tuning.check_capture,
                           tuning.check_first, tuning.check_threads,
                           tuning.check_files):
                 check()

@@ -66,6 +66,7 @@ static struct {
     } durations[DURATIONS_MAX];
     int duration_count;
     bool capturing;
+    int late;
     struct CUctx_st contexts[DEVICES_MAX];
 } stub = { .param_count = -1 };
 
@@ -100,6 +101,7 @@ EXPORT CudaStubParams cuda_stub_params;
 EXPORT CudaStubLive cuda_stub_live;
 EXPORT CudaStubTakes cuda_stub_takes;
 EXPORT CudaStubCapture cuda_stub_capture;
+EXPORT CudaStubLate cuda_stub_late;
 
 void cuda_stub_fail(const char *name, int skip, int code)
 {
@@ -143,6 +145,11 @@ void cuda_stub_takes(const char *kernel, int ms)
 void cuda_stub_capture(int capturing)
 {
     stub.capturing = capturing != 0;
+}
+
+void cuda_stub_late(int n)
+{
+    stub.late = n;
 }
 
 /* --- Recording ---------------------------------------------------------- */
@@ -298,6 +305,7 @@ CUDA_FUNCTION(MemPoolSetAttribute, "cuMemPoolSetAttribute",
 CUDA_FUNCTION(MemPoolDestroy, "cuMemPoolDestroy", (void *pool))
 CUDA_FUNCTION(MemAllocFromPoolAsync, "cuMemAllocFromPoolAsync",
               (CUdeviceptr * ptr, size_t bytes, void *pool, CUstream stream))
+CUDA_FUNCTION(EventQuery, "cuEventQuery", (CUevent event))
 CUDA_FUNCTION(StreamIsCapturing, "cuStreamIsCapturing",
               (CUstream stream, int *status))
 CUDA_FUNCTION(ThreadExchangeStreamCaptureMode,
@@ -741,6 +749,13 @@ CUresult stub_EventRecord(CUevent event, CUstream stream)
 {
     event->time = stub.time++;
     return record("cuEventRecord stream=%s", stream ? "own" : "default");
+}
+
+CUresult stub_EventQuery(CUevent event)
+{
+    (void)event;
+    CHECK(record("cuEventQuery"));
+    return stub.late-- > 0 ? CUDA_SUCCESS : 600; /* not ready */
 }
 
 CUresult stub_EventSynchronize(CUevent event)

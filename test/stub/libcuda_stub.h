@@ -25,4 +25,7 @@ typedef void CudaStubTakes(const char *kernel, int ms);
 /* Whether streams are captured. */
 typedef void CudaStubCapture(int capturing);
 
+/* How many of the next questions for an event find it passed. */
+typedef void CudaStubLate(int n);
+
 #endif
