@@ -43,7 +43,7 @@ typedef struct Mem {
     const UnitRef *mutate_unit; /* of plain statements; NULL: cannot write */
     bool scalar_read, scalar_write;
     bool sync_exempt, persistent;
-    bool rounds_tf32; /* a tensor map: loads give tf32_rn of what they read */
+    bool rounds_tf32;   /* a tensor map: loads give tf32_rn of what they read */
     unsigned alignment; /* bytes, at least; 0: the element's own */
     unsigned swizzle;   /* bytes of span: 0, 32, 64, 128 (design: section 9) */
     unsigned packed;    /* so many trailing dimensions are opaque to windows */
@@ -72,6 +72,8 @@ const Mem *lib_mem(Lib *lib, Loc loc, const MemRef *ref);
 /* Silent variant: NULL when unknown. */
 const Mem *lib_mem_find(Lib *lib, const MemRef *ref);
 bool mem_is_a(Lib *lib, const MemRef *sub, const MemRef *super);
+/* May a tensor of such elements be in it? */
+bool mem_holds(const Mem *mem, ScalarType elem);
 
 /* ---- units --------------------------------------------------------------- */
 

@@ -411,6 +411,14 @@ bool mem_is_a(Lib *lib, const MemRef *sub, const MemRef *super)
     return is_a(lib, a ? a->ref : sub, b ? b->ref : super, 8);
 }
 
+bool mem_holds(const Mem *mem, ScalarType elem)
+{
+    bool found = mem->n_elems == 0;
+    for (unsigned i = 0; i < mem->n_elems; i++)
+        found |= mem->elems[i] == elem;
+    return found;
+}
+
 /* ---- units ------------------------------------------------------------- */
 
 /* One entry of a domain or box: a product of literals, blockDim, clusterDim,

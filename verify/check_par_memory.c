@@ -92,10 +92,7 @@ static void check_fills(ParCheck *c, const Op *op, const Value *v,
 static void check_elem(ParCheck *c, const Op *op, const Value *v,
                        const Mem *mem)
 {
-    for (unsigned i = 0; i < mem->n_elems; i++)
-        if (mem->elems[i] == v->type->elem)
-            return;
-    if (mem->n_elems)
+    if (!mem_holds(mem, v->type->elem))
         pc_error(c, op, "memory", "%s: %s does not hold elements of type %s",
                  par_text_value(v), par_text_mem(c->m, mem->ref),
                  scalar_type_name(v->type->elem));

@@ -384,41 +384,46 @@ static bool note_stage_use(Op *op, void *user)
     return true;
 }
 
-static bool uses_value(const Op *op, const Value *v)
+typedef struct Taken {
+    Arena *arena;
+    const Value *read;
+    OpCode through;
+    OpList applied; /* what takes it of the value */
+    Op *odd;        /* .. and what takes the value itself */
+} Taken;
+
+static bool note_taken(Op *op, void *user)
 {
+    Taken *t = user;
+    bool uses = false;
     for (unsigned i = 0; i < op->n_operands; i++)
-        if (op->operands[i].kind == OPND_value && op->operands[i].u.value == v)
-            return true;
-    return false;
+        uses |= op->operands[i].kind == OPND_value &&
+                op->operands[i].u.value == t->read;
+    if (uses && op->code != t->through)
+        t->odd = t->odd ? t->odd : op;
+    else if (uses)
+        VEC_PUSH(t->arena, &t->applied, op);
+    return true;
 }
 
-/* The loaded value in the place of what the statement computes of it, which is
- * in the buffer already. */
+/* The loaded value in the place of what is computed of it, in its statement and
+ * in others, which is in the buffer already. */
 static bool without_through(Stage *st, Op *load)
 {
-    Op *stmt = sched_stmt_of(load);
-    Value *read = load->results[0];
-    OpList applied = { 0 };
+    Taken t = { st->s->arena, load->results[0], st->through, { 0 }, NULL };
     if (load->code != OP_mem_load)
         return sched_fail(st->s, st->loc, "'%s' takes elements as they are",
-                          sched_stmt_text(st->s, stmt));
-    for (Op *op = load->next; op; op = op == stmt ? NULL : op->next)
-        if (uses_value(op, read)) {
-            if (op->code != st->through)
-                return sched_fail(st->s, st->loc,
-                                  "'%s' has an element of the window that %s "
-                                  "is not taken of",
-                                  sched_stmt_text(st->s, stmt),
-                                  op_info(st->through)->name);
-            VEC_PUSH(st->s->arena, &applied, op);
-        }
-    for (size_t k = 0; k < applied.len; k++) {
-        Op *gone = applied.data[k];
-        for (Op *op = gone->next; op; op = op == stmt ? NULL : op->next)
-            for (unsigned i = 0; i < op->n_operands; i++)
-                if (op->operands[i].kind == OPND_value &&
-                    op->operands[i].u.value == gone->results[0])
-                    op->operands[i].u.value = read;
+                          sched_stmt_text(st->s, sched_stmt_of(load)));
+    block_walk(load->parent, note_taken, &t);
+    if (t.odd)
+        return sched_fail(st->s, st->loc,
+                          "'%s' has an element of the window that %s is not "
+                          "taken of",
+                          sched_stmt_text(st->s, sched_stmt_of(t.odd)),
+                          op_info(st->through)->name);
+    for (size_t k = 0; k < t.applied.len; k++) {
+        Op *gone = t.applied.data[k];
+        block_replace_value(gone->parent, gone->results[0], load->results[0]);
         op_detach(gone);
     }
     return true;

@@ -260,9 +260,10 @@ typedef struct Box {
     unsigned span, rank;
     int64_t len[MAX_DIMS];
     int64_t bytes; /* of an element */
+    bool rounds;   /* what is loaded, to tf32 */
 } Box;
 
-static bool box_of(const Value *map, Box *b)
+static bool box_of(const LayoutCheck *c, const Value *map, Box *b)
 {
     const MemRef *ref = map->type->mem;
     if (!ref || ref->n_params < 2 || ref->n_params > MAX_DIMS)
@@ -272,6 +273,8 @@ static bool box_of(const Value *map, Box *b)
                 .bytes = scalar_type_bytes(map->type->elem) };
     for (unsigned d = 0; d < b->rank; d++)
         b->len[d] = ref->params[1 + d].i;
+    const Mem *mem = c->m->lib ? lib_mem_find(c->m->lib, ref) : NULL;
+    b->rounds = mem && mem->rounds_tf32;
     return true;
 }
 
@@ -373,7 +376,7 @@ static void check_copy(LayoutCheck *c, const Op *op, const Access *shared,
     while (map->def && map->def->code == OP_mem_window)
         map = map->def->operands[0].u.access->base;
     unsigned n = shared_dims(a, len, stride);
-    if (!box_of(map, &b) || !start_of(a, &s) || n > MAX_DIMS) {
+    if (!box_of(c, map, &b) || !start_of(a, &s) || n > MAX_DIMS) {
         c->open = "a copy's box or object has no constant extents";
         return;
     }
@@ -442,7 +445,7 @@ static void check_launch(LayoutCheck *c, const Op *launch)
                                                      : NULL;
         Box made, want;
         if (!given || !taken || taken->type->kind != TK_map ||
-            !box_of(given, &made) || !box_of(taken, &want))
+            !box_of(c, given, &made) || !box_of(c, taken, &want))
             continue;
         if (made.rank != want.rank || made.bytes != want.bytes ||
             memcmp(made.len, want.len, sizeof made.len))
@@ -453,6 +456,13 @@ static void check_launch(LayoutCheck *c, const Op *launch)
             fault(c, launch, "M-SWZ",
                   "the host makes '%s' with swizzle %u, the kernel has %u",
                   taken->name ? taken->name : "", made.span, want.span);
+        else if (made.rounds != want.rounds)
+            fault(c, launch, "M-ROUND",
+                  "loads through '%s' %s as the host makes it, the kernel's "
+                  "%s",
+                  taken->name ? taken->name : "",
+                  made.rounds ? "round to tf32" : "copy",
+                  want.rounds ? "round" : "do not");
     }
 }
 

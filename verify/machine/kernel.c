@@ -260,6 +260,11 @@ static void map_box(Prepare *p, MemObj *o)
         return;
     }
     const Mem *mem = p->k->m->lib ? lib_mem_find(p->k->m->lib, ref) : NULL;
+    if (mem && !mem_holds(mem, o->elem)) {
+        prepare_fail(p, p->k->op,
+                     "a tensor map's memory does not hold its elements' type");
+        return;
+    }
     o->rounds_tf32 = mem && mem->rounds_tf32;
     o->box_swizzle = swizzle_mask(ref->params[0].i);
     o->box_rank = ref->n_params - 1;
