@@ -1,14 +1,19 @@
 /* Both processes take from one counter until all has been taken. The copy
  * writes nothing: it ends without flushing what it was handed of buffered
- * output. */
-#define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
+ * output. It ends with the process that made it, too: whoever kills that one
+ * and waits for the end of its output waits for nobody else. */
+#define _GNU_SOURCE /* MAP_ANONYMOUS, CPU_COUNT */
 
 #include "verify/aside.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -38,14 +43,37 @@ static bool all_clean(const AsideList *list, atomic_uint *taken)
     return true;
 }
 
+/* May this process use more than one core? */
+static bool has_second_core(void)
+{
+#ifdef __linux__
+    cpu_set_t cores;
+    if (sched_getaffinity(0, sizeof cores, &cores) == 0)
+        return CPU_COUNT(&cores) > 1;
+#endif
+    return sysconf(_SC_NPROCESSORS_ONLN) > 1;
+}
+
+/* Lets this process end with the one that made it. */
+static void end_with(pid_t maker)
+{
+#ifdef __linux__
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+#endif
+    if (getppid() != maker)
+        _exit(1);
+}
+
 /* The other process; 0: there is no second core, or no process. */
 static pid_t begin(const AsideList *list, atomic_uint *taken)
 {
-    if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
+    if (!has_second_core())
         return 0;
-    pid_t pid = fork();
-    if (pid == 0)
+    pid_t here = getpid(), pid = fork();
+    if (pid == 0) {
+        end_with(here);
         _exit(all_clean(list, taken) ? 0 : 1);
+    }
     return pid > 0 ? pid : 0;
 }
 
