@@ -9,6 +9,7 @@
  *     repeat op ..                 as often as it applies
  *     when CONDITION: line         a line that depends on parameters
  *     each NAME in LO..HI: line    a line for each integer, which is $NAME
+ *     require CONDITION: "TEXT"    else TEXT is the error
  *
  * `$P` stands for a parameter's value, `$[EXPR]` for the value of a constant
  * expression of .exo; `$(lo CURSOR)`, `$(hi CURSOR)` for a

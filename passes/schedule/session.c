@@ -192,14 +192,36 @@ static bool constant(SchedSession *r, Sched *s, Loc loc, const char *text,
 static bool expand(SchedSession *r, Sched *s, Loc loc, const char *line,
                    StrBuf *out);
 
+/* The first error since the mark, or NULL. */
+static Diag *error_since(const SchedSession *r, CtxMark mark)
+{
+    const Diag *d = ctx_diags_since(r->ctx, mark);
+    while (d && d->severity != SEV_error)
+        d = d->next;
+    return (Diag *)d;
+}
+
+/* On the report of a constant that has no value: how it is written. */
+static void note_constant(SchedSession *r, CtxMark mark, const char *raw,
+                          const char *text)
+{
+    Diag *d = error_since(r, mark);
+    if (d && strcmp(raw, text))
+        diag_note(r->ctx, d, (Loc){ 0 }, "in `%s`, here `%s`", raw, text);
+}
+
 /* What `$[EXPR]` stands for: a text without its quotes. */
 static bool calculate(SchedSession *r, Sched *s, Loc loc, const char *q,
                       StrBuf *out)
 {
     StrBuf text = { 0 };
     Param value;
-    bool ok = expand(r, s, loc, q, &text) &&
-              constant(r, s, loc, strbuf_text(&text), &value);
+    CtxMark mark = ctx_mark(r->ctx);
+    bool ok = expand(r, s, loc, q, &text);
+    if (ok && !constant(r, s, loc, strbuf_text(&text), &value)) {
+        note_constant(r, mark, q, strbuf_text(&text));
+        ok = false;
+    }
     strbuf_free(&text);
     if (ok && value.kind == PARAM_str)
         strbuf_add(out, value.s);
@@ -410,11 +432,9 @@ static bool run_line(SchedSession *r, Loc loc, const char *line)
         ctx_rollback(r->ctx, mark);
         return true;
     }
-    const Diag *d = ctx_diags_since(r->ctx, mark);
-    while (d && d->severity != SEV_error)
-        d = d->next;
+    Diag *d = error_since(r, mark);
     if (d && !r->undo)
-        show_before(r, (Diag *)d, t.text);
+        show_before(r, d, t.text);
     return false;
 }
 
@@ -550,6 +570,7 @@ static const char *behind_colon(const char *p)
 static bool head_value(SchedSession *r, Loc loc, const char *text, size_t n,
                        ParamKind kind, Param *out)
 {
+    CtxMark mark = ctx_mark(r->ctx);
     const char *expr = expanded_now(r, loc, text, n);
     if (!expr || !find_proc(r, loc))
         return false;
@@ -560,6 +581,8 @@ static bool head_value(SchedSession *r, Loc loc, const char *text, size_t n,
         ok =
             run_error(r, loc, "expected %s, found '%s'",
                       kind == PARAM_bool ? "a comparison" : "an integer", expr);
+    if (!ok)
+        note_constant(r, mark, arena_strndup(arena, text, n), expr);
     arena_free(arena);
     return ok;
 }
@@ -573,6 +596,31 @@ static bool run_when(SchedSession *r, Loc loc, const char *arg)
     if (!head_value(r, loc, arg, (size_t)(colon - arg), PARAM_bool, &yes))
         return false;
     return !yes.i || run_any(r, loc, colon + 1 + strspn(colon + 1, " "));
+}
+
+/* `require CONDITION: "TEXT"`: the text is the error where the condition does
+ * not hold. */
+static bool run_require(SchedSession *r, Loc loc, const char *arg)
+{
+    const char *colon = behind_colon(arg);
+    const char *text = colon ? colon + 1 + strspn(colon + 1, " ") : "";
+    size_t n = strlen(text), head = colon ? (size_t)(colon - arg) : 0;
+    CtxMark mark = ctx_mark(r->ctx);
+    Param holds;
+    if (n < 3 || *text != '"' || strchr(text + 1, '"') != text + n - 1)
+        return run_error(r, loc, "expected require CONDITION: \"TEXT\"");
+    if (!head_value(r, loc, arg, head, PARAM_bool, &holds))
+        return false;
+    if (holds.i)
+        return true;
+    const char *why = expanded_now(r, loc, text + 1, n - 2);
+    const char *found = why ? expanded_now(r, loc, arg, head) : NULL;
+    if (!found)
+        return false;
+    run_error(r, loc, "%s", why);
+    diag_note(r->ctx, error_since(r, mark), (Loc){ 0 },
+              "the schedule requires `%.*s`, here `%s`", (int)head, arg, found);
+    return false;
 }
 
 static bool run_each(SchedSession *r, Loc loc, const char *arg)
@@ -632,6 +680,8 @@ static bool run_any(SchedSession *r, Loc loc, const char *line)
         return run_when(r, loc, line + 5);
     if (!strncmp(line, "each ", 5))
         return run_each(r, loc, line + 5);
+    if (!strncmp(line, "require ", 8))
+        return run_require(r, loc, line + 8 + strspn(line + 8, " "));
     if (!strncmp(line, "include ", 8))
         return run_include(r, loc, line + 8 + strspn(line + 8, " "));
     if (!strncmp(line, "param ", 6))

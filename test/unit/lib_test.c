@@ -173,12 +173,16 @@ static const Row instr_rows[] = {
       "ncta=2, size0=4, size1=8, size2=32, cta_stride=0, smem_box=(2, 8, 32)",
       "cta_stride" },
     { "Sm90_tma_load_multicast_tf32_4d",
-      "ncta=1, size0=4, size1=8, size2=2, size3=32, cta_stride=1, smem_box=(4, 8, 2, 32)",
-      "ncta=0, size0=4, size1=8, size2=2, size3=32, cta_stride=1, smem_box=(4, 8, 2, 32)",
+      "ncta=1, size0=4, size1=8, size2=2, size3=32, "
+      "cta_stride=1, smem_box=(4, 8, 2, 32)",
+      "ncta=0, size0=4, size1=8, size2=2, size3=32, "
+      "cta_stride=1, smem_box=(4, 8, 2, 32)",
       "multiple of ncta" },
     { "Sm90_tma_load_multicast_tf32_5d",
-      "ncta=2, size0=2, size1=2, size2=2, size3=2, size4=32, cta_stride=1, smem_box=(1, 2, 2, 2, 32)",
-      "ncta=2, size0=2, size1=2, size2=2, size3=2, size4=32, cta_stride=1, smem_box=(2, 2, 2, 2, 32)",
+      "ncta=2, size0=2, size1=2, size2=2, size3=2, size4=32, "
+      "cta_stride=1, smem_box=(1, 2, 2, 2, 32)",
+      "ncta=2, size0=2, size1=2, size2=2, size3=2, size4=32, "
+      "cta_stride=1, smem_box=(2, 2, 2, 2, 32)",
       "divided by ncta" },
     { "Sm90_tma_store_1d", "T=f32, size0=64, smem_box=(64, ), swizzle=0",
       "T=f32, size0=64, smem_box=(64, ), swizzle=16", "swizzle" },

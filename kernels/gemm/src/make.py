@@ -38,13 +38,8 @@ def layout_params(layout):
     return {"A_MN": int(layout[0] == "n"), "B_MN": int(layout[1] == "t")}
 
 
-def part_params(part, step=32):
-    """Of a tile whose tasks take `part` columns of K of f32 each and add up."""
-    return {"source": "gemm_tf32_parts.exo", "schedule": "sm90_parts.sched",
-            "LOOP": "p", "TASKS": "p", "STEPS": part // step,
-            "DEEP": f"{part} * p + {step} * k:"
-                    f"{part} * p + {step} * k + {step}",
-            "WRITE": "c_map[_] += _", "STORE": "Sm90_tma_reduce_add_2d"}
+# Of a tile whose tasks take PART columns of K of f32 each and add up.
+PARTS = {"source": "gemm_tf32_parts.exo", "schedule": "sm90_parts.sched"}
 
 
 def tail_source(source):
@@ -61,7 +56,7 @@ def variants():
             params = {**t["types"][name], **t["tiles"][tile]}
             params.update(layout_params(params.pop("layout", "tn")))
             if "PART" in params and "schedule" not in params:
-                params.update(part_params(params["PART"]))
+                params.update(PARTS)
             source = params.pop("source")
             if params.get("schedule") == "sm90_tail.sched":
                 source = tail_source(source)
