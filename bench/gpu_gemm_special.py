@@ -30,6 +30,9 @@ SHAPES = [(16, 16, 16), (136, 272, 80), (528, 1040, 208), (1024, 512, 2064)]
 TIMED = [(4096, 4096, 4096), (2048, 1024, 512)]
 EPILOGUE_WORDS = ("relu", "gelu", "silu")
 PAD = 16  # elements between rows that belong to nobody
+# Bytes that the library's pool keeps (C_POOL_BYTES of codegen/c_emit.h), and for
+# kernels that are loaded; less than the tuner's scratch, twice the L2 cache.
+KEPT = (64 << 20) + (32 << 20)
 
 
 def call_library(binding, p, kernel=None):
@@ -146,7 +149,7 @@ def check_tuning(torch, binding):
     before, memory = choice(), free_memory(torch)
     found = binding.tune(a, b, c, 32, stream=stream.cuda_stream)
     verdicts["tuning writes C"] = bool((c == 7.0).all())
-    verdicts["tuning keeps memory"] = free_memory(torch) >= memory - (40 << 20)
+    verdicts["tuning keeps memory"] = free_memory(torch) >= memory - KEPT
     tuned = choice()
     print(f"tuning: {found.candidates} plans, {found.us:.1f} us by {tuned}, "
           f"{found.untuned_us:.1f} us by {before}")

@@ -136,7 +136,8 @@ float scalar_tf32_rna(float x);
 
 /* The same with ties to even: PTX `cvt.rn.tf32.f32`, and what a tensor map of
  * type CU_TENSOR_MAP_DATA_TYPE_TFLOAT32 does to what is loaded through it
- * (measured on an H200: ties, overflow, denormals kept, any NaN 0x7fffffff). */
+ * (measured on an H200: ties, overflow, denormals kept; the NaN it makes of any
+ * is 0x7fffe000, while cvt and we have the canonical one). */
 float scalar_tf32_rn(float x);
 
 /* Bits of a f32. */
