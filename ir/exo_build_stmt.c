@@ -370,6 +370,13 @@ static const Type *window_type(Build *b, const AstExpr *e, const Access *a,
                     ref->name);
         return NULL;
     }
+    if (base->kind == TK_map && ref != base->mem) {
+        build_error(b, mem->loc, "memory",
+                    "expected the memory of the tensor map that this is a "
+                    "window of, found %s: make another map of its tensor",
+                    ref->name);
+        return NULL;
+    }
     if (ref->n_params != rank + 1) {
         build_error(b, e->loc, "memory",
                     "%s has a box of %u dimensions, "
