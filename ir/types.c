@@ -37,14 +37,18 @@ static Param param_clean(Ctx *ctx, const Param *p)
 
 const Param *param_intern(Ctx *ctx, unsigned n, const Param *params)
 {
+    Param few[8];
     if (n == 0)
         return NULL;
-    Param *clean = ARENA_ARRAY(ctx_arena(ctx), Param, n);
+    Arena *many = n > sizeof few / sizeof *few ? arena_new() : NULL;
+    Param *clean = many ? ARENA_ARRAY(many, Param, n) : few;
     for (unsigned i = 0; i < n; i++) {
         Param q = param_clean(ctx, &params[i]);
         memcpy(&clean[i], &q, sizeof q);
     }
-    return ctx_unique(ctx, clean, n * sizeof *clean);
+    const Param *one = ctx_unique(ctx, clean, n * sizeof *clean);
+    arena_free(many);
+    return one;
 }
 
 bool param_equal(const Param *a, const Param *b)

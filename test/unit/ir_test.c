@@ -93,6 +93,25 @@ Test(ir, equal_types_are_one)
     fixture_free(f);
 }
 
+Test(ir, asking_for_what_is_there_takes_no_memory)
+{
+    Fixture f = fixture_new();
+    Param p[12];
+    for (int i = 0; i < 12; i++)
+        p[i] = (Param){ .kind = PARAM_int, .name = "p", .i = i };
+    const Param *few = param_intern(f.ctx, 2, p);
+    const Param *many = param_intern(f.ctx, 12, p);
+    size_t bytes = arena_bytes(ctx_arena(f.ctx));
+    for (int i = 0; i < 10000; i++) {
+        cr_assert_eq(param_intern(f.ctx, 2, p), few);
+        cr_assert_eq(param_intern(f.ctx, 12, p), many);
+    }
+    cr_assert_eq(arena_bytes(ctx_arena(f.ctx)), bytes);
+    p[11].i = 12;
+    cr_assert_neq(param_intern(f.ctx, 12, p), many);
+    fixture_free(f);
+}
+
 Test(ir, every_row_is_complete)
 {
     for (int c = OP_none + 1; c < OP_count; c++) {
