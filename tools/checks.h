@@ -28,10 +28,10 @@ const PassCheck *tool_checks_of(Arena *arena, const CheckInputs *in,
 /* A text made of a lowered program against its kernels: PTX, SASS. One finding
  * a host.proc, fn(user, finding). */
 typedef void ToolFindingFn(void *user, PassFinding f);
-void tool_readback(Ctx *ctx, const Module *m, const char *ptx, size_t n,
+void tool_readback(Ctx *ctx, const Module *m, const char *ptx,
                    ToolFindingFn *fn, void *user);
-void tool_sass(Ctx *ctx, const Module *m, const char *sass, size_t n,
-               ToolFindingFn *fn, void *user);
+void tool_sass(Ctx *ctx, const Module *m, const char *sass, ToolFindingFn *fn,
+               void *user);
 /* Says the same of each: the check was not run. */
 void tool_not_run(const Module *m, const char *check, const char *reason,
                   ToolFindingFn *fn, void *user);

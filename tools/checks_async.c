@@ -114,8 +114,7 @@ static CheckResult check_assembled(Asked *a, const Op *host, const char *ptx,
     bool refused = false;
     CheckResult r;
     if (a->in->sass && a->in->sass(a->pc->ctx, ptx, n, &sass, &why, &refused))
-        r = check_sass(a->pc->ctx, a->lowered, host, strbuf_text(&sass),
-                       sass.len);
+        r = check_sass(a->pc->ctx, a->lowered, host, strbuf_text(&sass));
     else
         r = ptx_not_run(SASS, host, why);
     if (refused)
@@ -134,8 +133,7 @@ static void check_ptx(Asked *a, const Op *host)
         return;
     if (a->in && a->in->ptx) {
         const char *text = ctx_source_text(a->pc->ctx, a->in->ptx, &n);
-        back =
-            check_readback(a->pc->ctx, a->lowered, host, a->in->ptx, text, n);
+        back = check_readback(a->pc->ctx, a->lowered, host, a->in->ptx, text);
         sass.reason = "reading the PTX back does not prove it";
         if (back.verdict == VERDICT_proved)
             sass = check_assembled(a, host, text, n);
@@ -262,22 +260,22 @@ void run_check_async(PassCtx *pc, Module *m, void *user)
         module_free(a.lowered);
 }
 
-void tool_readback(Ctx *ctx, const Module *m, const char *ptx, size_t n,
+void tool_readback(Ctx *ctx, const Module *m, const char *ptx,
                    ToolFindingFn *fn, void *user)
 {
     for (const Op *op = m->body->first; op; op = op->next)
         if (op->code == OP_host_proc) {
-            CheckResult r = check_readback(ctx, m, op, 0, ptx, n);
+            CheckResult r = check_readback(ctx, m, op, 0, ptx);
             fn(user, to_pass_finding(&r));
         }
 }
 
-void tool_sass(Ctx *ctx, const Module *m, const char *sass, size_t n,
-               ToolFindingFn *fn, void *user)
+void tool_sass(Ctx *ctx, const Module *m, const char *sass, ToolFindingFn *fn,
+               void *user)
 {
     for (const Op *op = m->body->first; op; op = op->next)
         if (op->code == OP_host_proc) {
-            CheckResult r = check_sass(ctx, m, op, sass, n);
+            CheckResult r = check_sass(ctx, m, op, sass);
             fn(user, to_pass_finding(&r));
         }
 }

@@ -226,8 +226,7 @@ static ToolStatus make_ptx(Translate *t)
         return ok ? TOOL_done : TOOL_wrong;
     certificate_add_text(&t->cert, "ptx", strbuf_text(&t->ptx), t->ptx.len);
     ReadBack back = { t, TOOL_done };
-    tool_readback(t->ctx, t->m, strbuf_text(&t->ptx), t->ptx.len, read_back,
-                  &back);
+    tool_readback(t->ctx, t->m, strbuf_text(&t->ptx), read_back, &back);
     return allow_unknown(t, back.status);
 }
 #else
@@ -256,7 +255,7 @@ static ToolStatus read_sass(Translate *t)
     const char *why;
     ReadBack back = { t, TOOL_done };
     if (sass_of_cubin(t->ctx, t->cubin.data, t->cubin.len, &sass, &why))
-        tool_sass(t->ctx, t->m, strbuf_text(&sass), sass.len, read_back, &back);
+        tool_sass(t->ctx, t->m, strbuf_text(&sass), read_back, &back);
     else
         tool_not_run(t->m, "check-async/sass", why, read_back, &back);
     strbuf_free(&sass);

@@ -78,7 +78,7 @@ ParameterizedTest(Program *program, llvm_readback, counts)
     StrBuf ptx = { 0 };
     cr_assert(l.n > 0);
     cr_assert(llvm_emit_kernels(l.ctx, l.m, l.n, l.kernels, NULL, NULL, &ptx));
-    CheckResult r = check_readback(l.ctx, l.m, NULL, 0, ptx.data, ptx.len);
+    CheckResult r = check_readback(l.ctx, l.m, NULL, 0, ptx.data);
     const Diag *d = ctx_diags(l.ctx);
     cr_expect(r.verdict == VERDICT_proved, "%s: %s", program->path,
               d ? d->message : r.reason);
@@ -153,8 +153,7 @@ Test(llvm_readback, every_line_counts)
                 continue;
             StrBuf changed = { 0 };
             change_line(&changed, ptx.data, &lines[i], how);
-            CheckResult r =
-                check_readback(l.ctx, l.m, NULL, 0, changed.data, changed.len);
+            CheckResult r = check_readback(l.ctx, l.m, NULL, 0, changed.data);
             refuted += r.verdict == VERDICT_refuted;
             cr_expect(r.verdict == VERDICT_refuted, "%s, change %d: %.*s",
                       lines[i].letter, (int)how, (int)lines[i].n, lines[i].at);

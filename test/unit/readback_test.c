@@ -357,8 +357,8 @@ static void check(const Edit *e)
                 ptx_text);
     cr_assert(replace_first(&ptx, strbuf_text(&whole), e), "%s: no such text",
               e->name);
-    CheckResult r = check_readback(ctx, m, module_symbol(m, "p"), 0,
-                                   strbuf_text(&ptx), ptx.len);
+    CheckResult r =
+        check_readback(ctx, m, module_symbol(m, "p"), 0, strbuf_text(&ptx));
     const Diag *d = ctx_diags(ctx);
     if (!e->code)
         cr_expect(r.verdict == VERDICT_proved, "%s: %s", e->name,

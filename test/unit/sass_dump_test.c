@@ -154,8 +154,7 @@ static CheckResult check_code(Ctx *ctx, const char *kernel, const char *code)
     cr_assert(lib_load_dir(lib, EXO_SOURCE_DIR "/lib"));
     Module *m = eir_parse(ctx, file, lib);
     cr_assert(m, "%s", kernel);
-    CheckResult r =
-        check_sass(ctx, m, module_symbol(m, host_of(m)), code, strlen(code));
+    CheckResult r = check_sass(ctx, m, module_symbol(m, host_of(m)), code);
     module_free(m);
     free(text);
     return r;

@@ -258,7 +258,7 @@ static void check(const char *kernel, const char *code, const Edit *e)
     strbuf_add(&sass, e->to);
     strbuf_add(&sass, at + strlen(e->from));
     CheckResult r =
-        check_sass(ctx, m, module_symbol(m, "p"), strbuf_text(&sass), sass.len);
+        check_sass(ctx, m, module_symbol(m, "p"), strbuf_text(&sass));
     const Diag *d = ctx_diags(ctx);
     if (!e->code)
         cr_expect(r.verdict == VERDICT_proved && !strcmp(r.scope, "all sizes"),

@@ -304,10 +304,9 @@ static void check_kernel(ReadBack *b, const Module *m, const Op *kernel)
 }
 
 CheckResult check_readback(Ctx *ctx, const Module *m, const Op *host,
-                           uint32_t file, const char *ptx, size_t n)
+                           uint32_t file, const char *ptx)
 {
-    ReadBack b = { .ctx = ctx, .file = file };
-    b.text = arena_strndup(ctx_arena(ctx), ptx, n);
+    ReadBack b = { .ctx = ctx, .file = file, .text = ptx };
     for (const Op *op = m->body->first; op; op = op->next)
         if (op->code == OP_async_kernel &&
             (!host || kernel_is_launched(host, op_attr_str(op, "name", ""))))

@@ -10,9 +10,9 @@
 
 #include "verify/check.h"
 
-/* Every kernel that host launches (NULL: every one), against the PTX of n
- * bytes; `file` is its source for locations, or 0. Faults go to ctx. */
+/* Every kernel that host launches (NULL: every one), against the PTX;
+ * `file` is its source for locations, or 0. Faults go to ctx. */
 CheckResult check_readback(Ctx *ctx, const Module *m, const Op *host,
-                           uint32_t file, const char *ptx, size_t n);
+                           uint32_t file, const char *ptx);
 
 #endif

@@ -309,14 +309,13 @@ static void check_kernel(Sass *s, const Op *kernel, const char *text)
 }
 
 CheckResult check_sass(Ctx *ctx, const Module *m, const Op *host,
-                       const char *text, size_t n)
+                       const char *text)
 {
     Sass s = { .ctx = ctx, .m = m };
-    const char *copy = arena_strndup(ctx_arena(ctx), text, n);
     for (const Op *op = m->body->first; op; op = op->next)
         if (op->code == OP_async_kernel &&
             kernel_is_launched(host, op_attr_str(op, "name", "")))
-            check_kernel(&s, op, copy);
+            check_kernel(&s, op, text);
     CheckResult r = { .check = "check-async/sass",
                       .proc = op_attr_str(host, "name", "_"),
                       .verdict = s.bad    ? VERDICT_refuted

@@ -8,13 +8,13 @@
 
 #include "verify/check.h"
 
-/* Every kernel that host launches, against the n bytes. Refuted where less is
+/* Every kernel that host launches, against the text. Refuted where less is
  * there than in the kernel, or where a thread comes to less than it does, or
  * where an instruction may not be there; unknown where the kernel or a thread
  * has one too many that the assembler is not known to double. Where control
  * cannot be followed the scope says that counts are of the kernel alone. Faults
  * go to ctx. */
 CheckResult check_sass(Ctx *ctx, const Module *m, const Op *host,
-                       const char *text, size_t n);
+                       const char *text);
 
 #endif
