@@ -284,16 +284,70 @@ void block_clone_into(CloneMap *cm, const Block *from, Block *to)
         block_append(to, op_clone(cm, op));
 }
 
-Module *module_clone(const Module *m)
+/* ---- modules ------------------------------------------------------------- */
+
+/* A module for copies of ops of m. */
+static CloneMap *clone_begin(const Module *m)
 {
     Module *copy = module_new(m->ctx);
     copy->lib = m->lib;
     copy->n_imports = m->n_imports;
     copy->imports = arena_memdup(copy->arena, m->imports,
                                  m->n_imports * sizeof *m->imports);
+    copy->next_sid = m->next_sid;
     CloneMap *cm = clone_map_new(copy, (Module *)m);
     cm->keep_sids = true;
-    block_clone_into(cm, m->body, copy->body);
-    copy->next_sid = m->next_sid;
-    return copy;
+    return cm;
+}
+
+Module *module_clone(const Module *m)
+{
+    CloneMap *cm = clone_begin(m);
+    block_clone_into(cm, m->body, cm->to->body);
+    return cm->to;
+}
+
+typedef struct Part {
+    const Module *m;
+    Arena *arena;
+    VEC(const Op *) ops;
+} Part;
+
+static bool is_in_part(const Part *p, const Op *op)
+{
+    for (size_t i = 0; i < p->ops.len; i++)
+        if (p->ops.data[i] == op)
+            return true;
+    return false;
+}
+
+/* Adds what the op calls or launches. */
+static bool add_named(Op *op, void *user)
+{
+    static const char *const keys[] = { "callee", "kernel" };
+    Part *p = user;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        const char *name = op_attr_str(op, keys[i], NULL);
+        const Op *named = name ? module_symbol(p->m, name) : NULL;
+        if (named && !is_in_part(p, named))
+            VEC_PUSH(p->arena, &p->ops, named);
+    }
+    return true;
+}
+
+Module *module_part(const Module *m, const Op *op, Op **copy)
+{
+    CloneMap *cm = clone_begin(m);
+    Part p = { .m = m, .arena = arena_new() };
+    VEC_PUSH(p.arena, &p.ops, op);
+    for (size_t i = 0; i < p.ops.len; i++)
+        op_walk((Op *)p.ops.data[i], add_named, &p);
+    for (const Op *o = m->body->first; o; o = o->next)
+        if (is_in_part(&p, o)) {
+            block_append(cm->to->body, op_clone(cm, o));
+            if (o == op)
+                *copy = cm->to->body->last;
+        }
+    arena_free(p.arena);
+    return cm->to;
 }

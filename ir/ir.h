@@ -247,6 +247,9 @@ GIVES Module *module_new(Ctx *ctx);
 void module_free(TAKES Module *m);
 /* A deep copy in the same Ctx with its own ExprCtx; sids are kept. */
 GIVES Module *module_clone(const Module *m);
+/* .. of an op of its top level and of those that this one names, directly or
+ * not: what a check of it can look at. *copy: the op there. */
+GIVES Module *module_part(const Module *m, const Op *op, Op **copy);
 
 /* ---- making and editing -------------------------------------------------- */
 

@@ -1,6 +1,7 @@
 /* Adapters from the checks of verify/, which look at one procedure, to passes,
  * which look at a module: every public procedure is checked, or the one that
- * the CheckInputs behind `user` name. */
+ * the CheckInputs behind `user` name. Each in a module of its own, so that what
+ * a check makes of it goes when it is over, and does not grow with the file. */
 #include "tools/checks.h"
 
 #include "tools/checks_async.h"
@@ -48,24 +49,46 @@ static bool is_asked(const Op *op, const CheckInputs *in)
            !strcmp(op_attr_str(op, "name", ""), in->proc);
 }
 
-static void run_check_seq(PassCtx *pc, Module *m, void *user)
+/* A check of proc, with what it is told. */
+typedef CheckResult CheckFn(PassCtx *pc, Module *m, Op *proc, const void *told);
+
+static void check_each(PassCtx *pc, const Module *m, const CheckInputs *in,
+                       CheckFn *check, const void *told)
 {
+    for (const Op *op = m->body->first; op; op = op->next)
+        if (is_asked(op, in)) {
+            Op *proc = NULL;
+            Module *part = module_part(m, op, &proc);
+            CheckResult r = check(pc, part, proc, told);
+            report(pc, &r);
+            module_free(part);
+        }
+}
+
+static CheckResult check_seq_of(PassCtx *pc, Module *m, Op *proc,
+                                const void *told)
+{
+    (void)told;
     struct Prover *prover =
         pc->prover ? pc->prover : prover_layer1(pc->scratch);
-    for (Op *op = m->body->first; op; op = op->next)
-        if (is_asked(op, user)) {
-            CheckResult r = check_seq(pc->ctx, m, op, prover);
-            report(pc, &r);
-        }
+    return check_seq(pc->ctx, m, proc, prover);
+}
+
+static void run_check_seq(PassCtx *pc, Module *m, void *user)
+{
+    check_each(pc, m, user, check_seq_of, NULL);
+}
+
+static CheckResult check_par_of(PassCtx *pc, Module *m, Op *proc,
+                                const void *told)
+{
+    (void)told;
+    return check_par(pc->ctx, m, proc);
 }
 
 static void run_check_par(PassCtx *pc, Module *m, void *user)
 {
-    for (Op *op = m->body->first; op; op = op->next)
-        if (is_asked(op, user)) {
-            CheckResult r = check_par(pc->ctx, m, op);
-            report(pc, &r);
-        }
+    check_each(pc, m, user, check_par_of, NULL);
 }
 
 /* Has check-par refuted this procedure as it stands? */
@@ -83,8 +106,9 @@ static bool is_refuted(const PassCtx *pc, const char *proc)
 }
 
 static CheckResult sync_check_of(PassCtx *pc, Module *m, Op *proc,
-                                 const SyncAsk *ask)
+                                 const void *told)
 {
+    const SyncAsk *ask = told;
     const char *name = op_attr_str(proc, "name", "_");
     if (is_refuted(pc, name))
         return (CheckResult){ .check = "sync-check",
@@ -153,13 +177,8 @@ static bool sizes_are_known(PassCtx *pc, const Module *m, void *user,
 static void run_sync_check(PassCtx *pc, Module *m, void *user)
 {
     SyncAsk ask = sync_ask(pc);
-    if (!sizes_are_known(pc, m, user, &ask))
-        return;
-    for (Op *op = m->body->first; op; op = op->next)
-        if (is_asked(op, user)) {
-            CheckResult r = sync_check_of(pc, m, op, &ask);
-            report(pc, &r);
-        }
+    if (sizes_are_known(pc, m, user, &ask))
+        check_each(pc, m, user, sync_check_of, &ask);
 }
 
 static const PassCheck checks[] = {

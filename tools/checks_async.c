@@ -142,6 +142,22 @@ static void check_ptx(Asked *a, const Op *host)
     report(a, &sass);
 }
 
+/* Both are checked in modules of their own (checks.c). */
+static void check_lowered(Asked *a, const Op *host, AsyncSource source)
+{
+    Op *own = NULL, *proc = NULL;
+    Asked part = { a->pc, a->in, module_part(a->lowered, host, &own) };
+    AsyncSource of = { 0 };
+    if (source.proc) {
+        of.m = module_part(source.m, source.proc, &proc);
+        of.proc = proc;
+    }
+    check_host(&part, own, of);
+    check_ptx(&part, own);
+    module_free(of.m);
+    module_free(part.lowered);
+}
+
 static void not_run(Asked *a, const char *proc, const char *reason)
 {
     CheckResult r = { .check = "check-async",
@@ -225,8 +241,7 @@ static void check_source(Asked *a, Module *m, const Op *proc)
         refute_absent(a, proc);
         return;
     }
-    check_host(a, host, (AsyncSource){ m, proc });
-    check_ptx(a, host);
+    check_lowered(a, host, (AsyncSource){ m, proc });
 }
 
 /* The procedure that host was, where the program is still there. */
@@ -250,8 +265,7 @@ void run_check_async(PassCtx *pc, Module *m, void *user)
             continue;
         lowered = true;
         a.lowered = m;
-        check_host(&a, op, source_of(&a, op));
-        check_ptx(&a, op);
+        check_lowered(&a, op, source_of(&a, op));
     }
     for (Op *op = m->body->first; op && !lowered; op = op->next)
         if (is_asked(&a, op))

@@ -197,6 +197,45 @@ Test(ir, a_clone_stands_alone)
     ctx_free(f.ctx);
 }
 
+/* proc @<name>() that calls another. */
+static Op *calling_proc(Fixture f, const char *name, const char *callee)
+{
+    Op *proc = op_new(f.m, OP_ctl_proc, (Loc){ 0 }, 0, 0, 1);
+    op_set_str(f.m, proc, "name", name);
+    Op *call = op_new(f.m, OP_ctl_call, (Loc){ 0 }, 0, 0, 0);
+    op_set_str(f.m, call, "callee", callee);
+    block_append(proc->blocks[0], call);
+    block_append(f.m->body, proc);
+    return proc;
+}
+
+Test(ir, a_part_has_what_it_names_and_nothing_else)
+{
+    Fixture f = fixture_new();
+    Op *outer = calling_proc(f, "outer", "inner");
+    calling_proc(f, "other", "p");
+    calling_proc(f, "inner", "p");
+    Op *p = small_proc(f), *copy = NULL;
+    uint32_t loop = p->blocks[0]->first->sid;
+    Module *part = module_part(f.m, outer, &copy);
+    cr_assert_eq(var_count(part->exprs), var_count(f.m->exprs));
+    cr_assert_eq(part->next_sid, f.m->next_sid);
+    Op *alone_copy = NULL;
+    Module *alone = module_part(f.m, p, &alone_copy);
+    module_free(f.m);
+    cr_assert_eq(module_symbol(part, "outer"), copy);
+    cr_assert_eq(part->body->first, copy);
+    cr_assert_str_eq(op_attr_str(copy->next, "name", ""), "inner");
+    cr_assert_eq(part->body->last, copy->next->next);
+    cr_assert_null(module_symbol(part, "other"));
+    cr_assert_eq(module_symbol(part, "p")->blocks[0]->first->sid, loop);
+    cr_assert_eq(alone->body->first, alone_copy);
+    cr_assert_eq(alone->body->last, alone_copy);
+    module_free(alone);
+    module_free(part);
+    ctx_free(f.ctx);
+}
+
 Test(ir, a_copy_can_put_a_constant_for_the_iterator)
 {
     Fixture f = fixture_new();
