@@ -90,7 +90,7 @@ typedef struct Divide {
     int64_t q;
     const char *outer, *inner;
     Loc loc;
-    const Affine *width; /* trips of the inner loop where they are not q */
+    const Affine *width;  /* trips of the inner loop where they are not q */
     int64_t trips, early; /* of the outer loop, when the last begins early */
 } Divide;
 

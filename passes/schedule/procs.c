@@ -38,15 +38,14 @@ bool sched_copy_proc(Sched *s, const SchedArg *a)
     return true;
 }
 
-/* The tensor parameter of a name, or NULL after a report. */
-static Value *find_param(Sched *s, const SchedArg *a)
+Value *sched_tensor_param(Sched *s, Loc loc, const char *name)
 {
     const Block *b = s->proc->blocks[0];
     for (unsigned i = 0; i < b->n_args; i++)
         if (b->args[i].value && b->args[i].value->name &&
-            !strcmp(b->args[i].value->name, a->s))
+            !strcmp(b->args[i].value->name, name))
             return b->args[i].value;
-    sched_fail(s, a->loc, "there is no tensor parameter '%s'", a->s);
+    sched_fail(s, loc, "there is no tensor parameter '%s'", name);
     return NULL;
 }
 
@@ -71,7 +70,7 @@ bool sched_not_called(Sched *s, Loc loc)
 
 bool sched_set_arg_memory(Sched *s, const SchedArg *a)
 {
-    Value *v = find_param(s, &a[0]);
+    Value *v = sched_tensor_param(s, a[0].loc, a[0].s);
     const MemRef *mem = v ? sched_mem(s, a[1].loc, a[1].s) : NULL;
     if (!mem || !sched_not_called(s, a[0].loc))
         return false;
@@ -83,7 +82,7 @@ bool sched_set_arg_memory(Sched *s, const SchedArg *a)
 
 bool sched_set_window(Sched *s, const SchedArg *a)
 {
-    Value *v = find_param(s, &a[0]);
+    Value *v = sched_tensor_param(s, a[0].loc, a[0].s);
     if (!v || !sched_not_called(s, a[0].loc))
         return false;
     if (v->type->rank == 0)

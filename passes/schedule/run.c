@@ -12,10 +12,11 @@
  *     require CONDITION: "TEXT"    else TEXT is the error
  *
  * `$P` stands for a parameter's value, `$[EXPR]` for the value of a constant
- * expression of .exo; `$(lo CURSOR)`, `$(hi CURSOR)` for a
- * loop's bounds and `$(dim CURSOR k)` for an extent of an allocation, in the
- * program as it then is. Arguments are separated by blanks; back-quotes,
- * quotes and brackets hold blanks together. `\` at a line's end continues it.
+ * expression of .exo; `$(lo CURSOR)`, `$(hi CURSOR)` for a loop's bounds,
+ * `$(dim CURSOR k)` for an extent of an allocation, `$(type A)` for the element
+ * type of a parameter, `$(count PATTERN)` for how many statements match, in the
+ * program as it then is. Arguments are separated by blanks; back-quotes, quotes
+ * and brackets hold blanks together. `\` at a line's end continues it.
  *
  * Lines are taken by a session (passes/schedule/session.h). */
 #include "passes/schedule/run.h"

@@ -152,6 +152,8 @@ const char *sched_value_name(Sched *s, const Value *v);
 const char *sched_index_text(Sched *s, const Affine *e);
 const char *sched_cond_text(Sched *s, const Cond *c);
 const char *sched_stmt_text(Sched *s, const Op *op);
+/* The tensor parameter of a name, or NULL after a report. */
+Value *sched_tensor_param(Sched *s, Loc loc, const char *name);
 
 /* ---- proofs ------------------------------------------------------------ */
 

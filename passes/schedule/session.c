@@ -8,6 +8,7 @@
 
 #include "ir/exo_build.h"
 #include "ir/wellformed.h"
+#include "passes/schedule/pattern.h"
 #include "passes/schedule/run.h"
 #include "passes/schedule/words.h"
 
@@ -147,6 +148,26 @@ bool sched_session_params_meant(SchedSession *r)
     return all;
 }
 
+/* The element type of a tensor parameter. */
+static bool ask_type(Sched *s, Loc loc, const char *name, StrBuf *out)
+{
+    const Value *v = sched_tensor_param(s, loc, name);
+    if (v)
+        strbuf_add(out, scalar_type_name(v->type->elem));
+    return v != NULL;
+}
+
+/* How many statements match a pattern. */
+static bool ask_count(Sched *s, Loc loc, const char *pattern, StrBuf *out)
+{
+    OpVec found = { 0 };
+    if (!sched_listing(s) ||
+        !pattern_find(s, s->under, loc, sched_unquote(s, pattern), &found))
+        return false;
+    strbuf_addf(out, "%zu", found.len);
+    return true;
+}
+
 /* What `$(lo CURSOR)` and its like stand for. */
 static bool ask(SchedSession *r, Sched *s, Loc loc, const char *q, StrBuf *out)
 {
@@ -156,6 +177,10 @@ static bool ask(SchedSession *r, Sched *s, Loc loc, const char *q, StrBuf *out)
     const char *end = word_end(after);
     const char *cursor = arena_strndup(r->arena, after, (size_t)(end - after));
     Cursor c;
+    if (!strcmp(what, "type"))
+        return ask_type(s, loc, cursor, out);
+    if (!strcmp(what, "count"))
+        return ask_count(s, loc, cursor, out);
     if (!cursor_read(s, &r->names, loc, cursor, &c))
         return false;
     bool lo = !strcmp(what, "lo");
@@ -172,8 +197,8 @@ static bool ask(SchedSession *r, Sched *s, Loc loc, const char *q, StrBuf *out)
         return true;
     }
     return run_error(r, loc,
-                     "expected $(lo LOOP), $(hi LOOP) or $(dim ALLOC k)"
-                     ", found '$(%s)'",
+                     "expected $(lo LOOP), $(hi LOOP), $(dim ALLOC k), "
+                     "$(type PARAMETER) or $(count PATTERN), found '$(%s)'",
                      q);
 }
 
