@@ -110,8 +110,8 @@ LLVMValueRef math_sigmoid(Emit *e, LLVMValueRef x)
     LLVMValueRef scale =
         LLVMBuildSelect(e->b, large, f32_const(e, 0x1p-64), one, "");
     LLVMValueRef scaled = LLVMBuildFMul(e->b, sum, scale, "");
-    LLVMValueRef y = emit_intrinsic(e, "llvm.nvvm.rcp.approx.ftz.f", 0, NULL, 1,
-                                    &scaled);
+    LLVMValueRef y =
+        emit_intrinsic(e, "llvm.nvvm.rcp.approx.ftz.f", 0, NULL, 1, &scaled);
     return LLVMBuildFMul(e->b, y, scale, "");
 }
 

@@ -225,9 +225,9 @@ static LLVMValueRef truncate_tf32(Emit *e, LLVMValueRef v)
 static LLVMValueRef round_tf32(Emit *e, LLVMValueRef v)
 {
     LLVMValueRef bits = LLVMBuildBitCast(e->b, v, e->i32, "");
-    LLVMValueRef odd = LLVMBuildAnd(
-        e->b, LLVMBuildLShr(e->b, bits, emit_i32(e, 13), ""), emit_i32(e, 1),
-        "");
+    LLVMValueRef odd =
+        LLVMBuildAnd(e->b, LLVMBuildLShr(e->b, bits, emit_i32(e, 13), ""),
+                     emit_i32(e, 1), "");
     LLVMValueRef half = LLVMBuildAdd(e->b, odd, emit_i32(e, 0xfff), "");
     return drop_low_bits(e, v, LLVMBuildAdd(e->b, bits, half, ""));
 }

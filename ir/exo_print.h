@@ -19,8 +19,8 @@ typedef struct ExoPrinter {
     uint32_t next_rank;
     ExprNames expr_names;
     bool in_device, ok;
-    ExoListing *listing; /* what to note marks in, or NULL */
-    const Op *stmt;      /* the statement being printed, for the listing */
+    ExoListing *listing;   /* what to note marks in, or NULL */
+    const Op *stmt;        /* the statement being printed, for the listing */
     const ExoNotes *notes; /* comments beside statements, or NULL */
     const Op *noted;       /* the statement whose comment comes next */
 } ExoPrinter;

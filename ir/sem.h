@@ -17,13 +17,14 @@ typedef union SemVal {
 } SemVal;
 
 /* X(primitive, arity). Corner cases: docs/semantics.md. */
-#define SEM_PRIMS(X)                                                           \
-    X(add, 2)                                                                  \
-    X(sub, 2) X(mul, 2) X(div, 2) X(fma, 3) X(neg, 1) X(abs, 1) X(sin, 1)      \
-        X(sqrt, 1) X(exp, 1) X(exp2, 1) X(log, 1) X(log2, 1) X(sigmoid, 1)     \
-            X(max, 2) X(min, 2) X(tf32, 1) X(tf32_rn, 1)                       \
-            X(lt, 2) /* a truth value, only for choose */                      \
-        X(choose, 3)                      /* truth value, then, else */
+#define SEM_PRIMS(X)                                                       \
+    X(add, 2)                                                              \
+    X(sub, 2)                                                              \
+    X(mul, 2) X(div, 2) X(fma, 3) X(neg, 1) X(abs, 1) X(sin, 1) X(sqrt, 1) \
+        X(exp, 1) X(exp2, 1) X(log, 1) X(log2, 1) X(sigmoid, 1) X(max, 2)  \
+            X(min, 2) X(tf32, 1) X(tf32_rn, 1)                             \
+                X(lt, 2) /* a truth value, only for choose */              \
+        X(choose, 3)     /* truth value, then, else */
 
 typedef struct Sem Sem;
 struct Sem {

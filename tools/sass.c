@@ -18,8 +18,8 @@ bool sass_of_ptx(Ctx *ctx, const char *ptx, size_t n, StrBuf *out,
     PtxasReport report = { 0 };
     const char *ptxas = ptxas_look(ctx);
     *why = ptxas ? "ptxas refuses the PTX" : "no ptxas is found";
-    bool taken = ptxas &&
-                 ptxas_run(ctx, ptxas, "sm_90a", ptx, n, &cubin, &report);
+    bool taken =
+        ptxas && ptxas_run(ctx, ptxas, "sm_90a", ptx, n, &cubin, &report);
     bool ok = taken && sass_of_cubin(ctx, cubin.data, cubin.len, out, why);
     *refused = ptxas && !taken;
     strbuf_free(&cubin);

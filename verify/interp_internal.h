@@ -48,7 +48,7 @@ struct Interp {
     Sem sem;
     ConfigField *config;
     int64_t tasks, task_nests; /* that the run met */
-    unsigned task_depth; /* nesting of task loops now running */
+    unsigned task_depth;       /* nesting of task loops now running */
     NestCache *nests;
 };
 

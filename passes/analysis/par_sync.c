@@ -307,9 +307,8 @@ static bool check_count(SyncUse *u)
 static bool is_single(const AccessDim *d)
 {
     int64_t len;
-    return d->kind == DIM_point ||
-           (d->kind == DIM_interval && affine_is_const(d->len, &len) &&
-            len == 1);
+    return d->kind == DIM_point || (d->kind == DIM_interval &&
+                                    affine_is_const(d->len, &len) && len == 1);
 }
 
 static void keep_home(SyncUse *u)

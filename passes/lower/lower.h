@@ -152,11 +152,11 @@ typedef struct Lower {
     SmemLayout smem;
     VEC(RingGroup) groups;
     VEC(NamedBarrier) named;
-    PtrMap barrier_uses;  /* sync.c: by barrier */
-    PtrMap inner_dims;    /* frag.c: by allocation in registers */
-    bool global_writes;   /* ordinary code writes global memory */
-    bool cluster_release; /* barriers between CTAs release to the cluster */
-    bool ctas_signal;     /* an mbarrier is signalled by other CTAs */
+    PtrMap barrier_uses;   /* sync.c: by barrier */
+    PtrMap inner_dims;     /* frag.c: by allocation in registers */
+    bool global_writes;    /* ordinary code writes global memory */
+    bool cluster_release;  /* barriers between CTAs release to the cluster */
+    bool ctas_signal;      /* an mbarrier is signalled by other CTAs */
     VEC(ExitWait) at_exit; /* what is awaited before a CTA ends, or */
     bool meets_at_exit;    /* the cluster meets instead */
     Op *setup; /* the ctl.if in which mbarriers are initialised, or NULL */

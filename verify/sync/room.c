@@ -3,7 +3,6 @@
  * anew, in another table, and the old one is dropped. */
 #include "verify/sync/machine_impl.h"
 
-
 /* States and handles below this are never worth the walk over all cells. */
 enum { LEAST = 64 << 20 };
 
