@@ -114,7 +114,8 @@ static CheckResult check_assembled(Asked *a, const Op *host, const char *ptx,
     bool refused = false;
     CheckResult r;
     if (a->in->sass && a->in->sass(a->pc->ctx, ptx, n, &sass, &why, &refused))
-        r = check_sass(a->pc->ctx, a->lowered, host, strbuf_text(&sass));
+        r = check_sass(a->pc->ctx, a->lowered, host,
+                       sass_text(a->pc->scratch, strbuf_text(&sass)));
     else
         r = ptx_not_run(SASS, host, why);
     if (refused)
@@ -287,11 +288,14 @@ void tool_readback(Ctx *ctx, const Module *m, const char *ptx,
 void tool_sass(Ctx *ctx, const Module *m, const char *sass, ToolFindingFn *fn,
                void *user)
 {
+    Arena *arena = arena_new();
+    const SassText *text = sass_text(arena, sass);
     for (const Op *op = m->body->first; op; op = op->next)
         if (op->code == OP_host_proc) {
-            CheckResult r = check_sass(ctx, m, op, sass);
+            CheckResult r = check_sass(ctx, m, op, text);
             fn(user, to_pass_finding(&r));
         }
+    arena_free(arena);
 }
 
 void tool_not_run(const Module *m, const char *check, const char *reason,

@@ -301,6 +301,10 @@ static const Edit edits[] = {
       "\t.shared .align 4 .b8 own[64];\n\t.reg .pred", "PTX-HEAD" },
     { "shared memory of the module", ".visible .entry",
       ".shared .align 4 .b8 own[64];\n.visible .entry", "PTX-HEAD" },
+    { "and for all to see", ".visible .entry",
+      " .visible .shared .align 4 .b8 own[64];\n.visible .entry", "PTX-HEAD" },
+    { "shared memory in words", ".visible .entry",
+      "// .shared memory\n.visible .entry", NULL },
     /* what cannot be read */
     { "a parameter without a type", ".param .u32 k", ".param k", "PTX-FORM" },
     { "a parameter of a type that is none", ".u32 k_param_0", ".u33 k_param_0",

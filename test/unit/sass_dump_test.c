@@ -154,7 +154,8 @@ static CheckResult check_code(Ctx *ctx, const char *kernel, const char *code)
     cr_assert(lib_load_dir(lib, EXO_SOURCE_DIR "/lib"));
     Module *m = eir_parse(ctx, file, lib);
     cr_assert(m, "%s", kernel);
-    CheckResult r = check_sass(ctx, m, module_symbol(m, host_of(m)), code);
+    CheckResult r = check_sass(ctx, m, module_symbol(m, host_of(m)),
+                               sass_text(m->arena, code));
     module_free(m);
     free(text);
     return r;

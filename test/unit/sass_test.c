@@ -28,7 +28,7 @@ static const char kernel_text[] =
     "  async.bulk.commit_group\n"
     "}\n";
 
-static const char sass_text[] =
+static const char kernel_sass[] =
     "\t.section .text.k,\"ax\"\n"
     ".text.k:\n"
     "        /*0000*/                   LDC R1, c[0x0][0x28] ;\n"
@@ -112,6 +112,13 @@ typedef struct Edit {
 static const Edit edits[] = {
     { "as it is", "", "", NULL },
     { "as cuobjdump heads it", ".text.k:\n", "\t\tFunction : k\n", NULL },
+    { "behind another kernel", "\t.section",
+      ".text.kk:\n/*0000*/ LDL R0, [R1] ;\n\t.section", NULL },
+    { "around another kernel", "/*00d0*/",
+      "\n.text.kk:\n/*0000*/ LDL R0, [R1] ;\n.text.k:\n/*00d0*/", NULL },
+    { "the rest is of another kernel", "/*00c0*/", "\n.text.kk:\n/*00c0*/",
+      "SASS-COUNT" },
+    { "it is another kernel's", ".text.k:", ".text.kk:", "SASS-COUNT" },
     { "two for one announcement", "/*00d0*/",
       "/*00d0*/ SYNCS.ARRIVE.TRANS64.RED.A0TR URZ, [R2], R3 ;\n /*00e0*/",
       NULL },
@@ -257,8 +264,8 @@ static void check(const char *kernel, const char *code, const Edit *e)
     strbuf_addn(&sass, code, (size_t)(at - code));
     strbuf_add(&sass, e->to);
     strbuf_add(&sass, at + strlen(e->from));
-    CheckResult r =
-        check_sass(ctx, m, module_symbol(m, "p"), strbuf_text(&sass));
+    CheckResult r = check_sass(ctx, m, module_symbol(m, "p"),
+                               sass_text(m->arena, strbuf_text(&sass)));
     const Diag *d = ctx_diags(ctx);
     if (!e->code)
         cr_expect(r.verdict == VERDICT_proved && !strcmp(r.scope, "all sizes"),
@@ -288,7 +295,7 @@ static void check(const char *kernel, const char *code, const Edit *e)
 Test(sass, each_edit)
 {
     for (size_t i = 0; i < sizeof edits / sizeof *edits; i++)
-        check(kernel_text, sass_text, &edits[i]);
+        check(kernel_text, kernel_sass, &edits[i]);
 }
 
 Test(sass, each_edit_of_roles)

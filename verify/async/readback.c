@@ -175,6 +175,18 @@ static void check_params(ReadBack *b, Arena *a, const PtxKernel *ptx,
     }
 }
 
+/* Does a line begin here, or with `.visible ` before? */
+static bool begins_line(const char *text, const char *at)
+{
+    static const char visible[] = ".visible ";
+    const size_t n = sizeof visible - 1;
+    if ((size_t)(at - text) >= n && begins(at - n, visible))
+        at -= n;
+    while (at > text && (at[-1] == ' ' || at[-1] == '\t'))
+        at--;
+    return at == text || at[-1] == '\n';
+}
+
 /* Shared memory is what the launch gives, aligned as swizzles need it. */
 static void check_shared(ReadBack *b)
 {
@@ -185,15 +197,10 @@ static void check_shared(ReadBack *b)
             fault(b, line_number(b, at), "PTX-HEAD",
                   "dynamic shared memory must be aligned to 1024 bytes");
     }
-    for (const char *at = b->text; *at;) {
-        const char *word = at + strspn(at, " \t");
-        word += strncmp(word, ".visible ", 9) ? 0 : 9;
-        if (!strncmp(word, ".shared ", 8))
+    for (const char *at = b->text; (at = strstr(at, ".shared ")); at++)
+        if (begins_line(b->text, at))
             fault(b, line_number(b, at), "PTX-HEAD",
                   "shared memory is declared beside what the launch gives");
-        at += strcspn(at, "\n");
-        at += *at == '\n';
-    }
 }
 
 /* The numbers behind a directive of the entry, multiplied; 0: it is not there.

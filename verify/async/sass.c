@@ -290,7 +290,7 @@ static void compare(Sass *s)
     compare_all(s);
 }
 
-static void check_kernel(Sass *s, const Op *kernel, const char *text)
+static void check_kernel(Sass *s, const Op *kernel, const SassText *text)
 {
     s->a = arena_new();
     s->kernel = kernel;
@@ -309,7 +309,7 @@ static void check_kernel(Sass *s, const Op *kernel, const char *text)
 }
 
 CheckResult check_sass(Ctx *ctx, const Module *m, const Op *host,
-                       const char *text)
+                       const SassText *text)
 {
     Sass s = { .ctx = ctx, .m = m };
     for (const Op *op = m->body->first; op; op = op->next)

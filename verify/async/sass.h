@@ -7,6 +7,7 @@
 #define EXO_VERIFY_ASYNC_SASS_H
 
 #include "verify/check.h"
+#include "verify/sass/sass.h"
 
 /* Every kernel that host launches, against the text. Refuted where less is
  * there than in the kernel, or where a thread comes to less than it does, or
@@ -15,6 +16,6 @@
  * cannot be followed the scope says that counts are of the kernel alone. Faults
  * go to ctx. */
 CheckResult check_sass(Ctx *ctx, const Module *m, const Op *host,
-                       const char *text);
+                       const SassText *text);
 
 #endif

@@ -151,26 +151,51 @@ static uint32_t find_target(const Reader *r, const SassInstr *in)
     return *last && !*end ? instr_at(r, address) : UINT32_MAX;
 }
 
-bool sass_read(Arena *a, const char *text, const char *name, SassKernel *out)
+/* The line after, or NULL. */
+static const char *next_line(const char *line)
+{
+    const char *end = strchr(line, '\n');
+    return end && end[1] ? end + 1 : NULL;
+}
+
+SassText *sass_text(Arena *a, const char *text)
+{
+    SassText *out = ARENA_NEW(a, SassText);
+    uint32_t number = 0;
+    for (const char *line = *text ? text : NULL; line; line = next_line(line)) {
+        SassHead h = { .line = line, .number = ++number };
+        h.name = head(line, &h.n);
+        if (h.name)
+            VEC_PUSH(a, &out->heads, h);
+    }
+    return out;
+}
+
+static void read_code(Reader *r, const SassHead *from, const char *end)
+{
+    uint32_t number = from->number;
+    for (const char *line = from->line; line != end; line = next_line(line)) {
+        uint64_t address;
+        const char *word = behind_address(line, &address);
+        if (word)
+            read_instr(r, word, address, number);
+        else
+            read_label(r, line);
+        number++;
+    }
+}
+
+bool sass_read(Arena *a, const SassText *text, const char *name,
+               SassKernel *out)
 {
     Reader r = { .a = a };
-    bool inside = false, there = false;
-    uint32_t number = 0;
-    for (const char *line = text; line && *line;) {
-        size_t n;
-        uint64_t address;
-        const char *word = head(line, &n);
-        number++;
-        if (word)
-            inside = strlen(name) == n && !strncmp(word, name, n);
-        there |= inside;
-        word = inside ? behind_address(line, &address) : NULL;
-        if (word)
-            read_instr(&r, word, address, number);
-        else if (inside)
-            read_label(&r, line);
-        line = strchr(line, '\n');
-        line += line ? 1 : 0;
+    bool there = false;
+    for (size_t i = 0; i < text->heads.len; i++) {
+        const SassHead *h = &text->heads.data[i];
+        if (strlen(name) != h->n || strncmp(h->name, name, h->n) != 0)
+            continue;
+        there = true;
+        read_code(&r, h, i + 1 < text->heads.len ? h[1].line : NULL);
     }
     for (size_t i = 0; i < r.instrs.len; i++)
         r.instrs.data[i].target = find_target(&r, &r.instrs.data[i]);

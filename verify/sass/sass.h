@@ -31,8 +31,24 @@ typedef struct SassKernel {
     PtxKernel flow;
 } SassKernel;
 
+/* A line of a text at which a kernel's code begins; it ends at the next. */
+typedef struct SassHead {
+    const char *line, *name;
+    size_t n; /* the name's length */
+    uint32_t number;
+} SassHead;
+
+/* A text, which may be of many kernels, with its heads. */
+typedef struct SassText {
+    VEC(SassHead) heads;
+} SassText;
+
+/* Keeps pointers into the text. */
+SassText *sass_text(Arena *a, const char *text);
+
 /* The kernel's part of the text; false: it has none. */
-bool sass_read(Arena *a, const char *text, const char *name, SassKernel *out);
+bool sass_read(Arena *a, const SassText *text, const char *name,
+               SassKernel *out);
 
 /* Fills out->flow and the steps. False, and *why, where control may go
  * elsewhere than the text says. */
