@@ -430,7 +430,8 @@ static Goes goes(const Jump *j, unsigned tensor, const Entry *e)
 }
 
 /* Cells that move: what settled in the last distance settles in each, what is
- * not settled is found at the end, and nowhere else. */
+ * not settled is found at the end, and nowhere else. What cells were used for
+ * is read before any is looked up, which may give their table another place. */
 static void move_cells(Jump *j, unsigned tensor)
 {
     Machine *m = j->m;
@@ -439,12 +440,12 @@ static void move_cells(Jump *j, unsigned tensor)
     StateId *to = ARENA_ARRAY(j->arena, StateId, x->len);
     CellUse *use = ARENA_ARRAY(j->arena, CellUse, x->len);
     unsigned char *how = ARENA_ARRAY(j->arena, unsigned char, x->len);
+    for (size_t i = 0; i < x->len; i++)
+        if (x->data[i].use)
+            use[i] = *x->data[i].use;
     for (size_t i = 0; i < x->len; i++) {
-        const Entry *e = &x->data[i];
-        to[i] = state_at(j, tensor, e->key);
-        how[i] = (unsigned char)goes(j, tensor, e);
-        if (e->use)
-            use[i] = *e->use;
+        to[i] = state_at(j, tensor, x->data[i].key);
+        how[i] = (unsigned char)goes(j, tensor, &x->data[i]);
     }
     for (size_t i = 0; i < x->len; i++)
         if (how[i] == GOES_moves)
