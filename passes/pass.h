@@ -86,6 +86,7 @@ typedef struct PassCheck {
     void *user;
 } PassCheck;
 
+/* Keeps copies of f's procedure and text, which may go with the module. */
 void pass_finding(PassCtx *pc, PassFinding f);
 const char *pass_verdict_name(PassVerdict v);
 

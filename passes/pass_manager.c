@@ -354,8 +354,11 @@ void pass_count(PassCtx *pc, const char *what, int64_t n)
 
 void pass_finding(PassCtx *pc, PassFinding f)
 {
-    if (pc->manager)
-        VEC_PUSH(ctx_arena(pc->ctx), &pc->manager->findings, f);
+    if (!pc->manager)
+        return;
+    f.proc = f.proc ? ctx_intern(pc->ctx, f.proc) : NULL;
+    f.text = f.text ? ctx_intern(pc->ctx, f.text) : NULL;
+    VEC_PUSH(ctx_arena(pc->ctx), &pc->manager->findings, f);
 }
 
 static bool drop_derived(Op *op, void *user)

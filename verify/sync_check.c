@@ -366,7 +366,7 @@ CheckResult sync_check(Ctx *ctx, Module *m, Op *proc, const SyncAsk *ask,
         r.verdict = VERDICT_refuted;
     else if (c.unknown)
         r.verdict = VERDICT_unknown;
-    r.reason = c.unknown;
+    r.reason = c.unknown ? ctx_intern(ctx, c.unknown) : NULL;
     r.witness = c.witness;
     if (cost) {
         cost->statements += c.n_events;

@@ -189,6 +189,29 @@ Test(pass_manager, a_required_check_runs_before_the_pass)
     done(&f);
 }
 
+static void report_from_here(PassCtx *pc, Module *m, void *user)
+{
+    char proc[] = "f", text[] = "all sizes";
+    (void)m;
+    (void)user;
+    pass_finding(pc, (PassFinding){ "check-par", proc, PASS_proved, text });
+    proc[0] = text[0] = '?';
+}
+
+Test(pass_manager, a_finding_keeps_its_texts)
+{
+    Fixture f = fixture();
+    PassCheck check = { "check-par", report_from_here, NULL };
+    f.pm.checks = &check;
+    f.pm.n_checks = 1;
+    add(&f, pass_find("check-par"));
+    cr_expect(run(&f));
+    cr_assert_eq(f.pm.findings.len, 1u);
+    cr_expect_str_eq(f.pm.findings.data[0].proc, "f");
+    cr_expect_str_eq(f.pm.findings.data[0].text, "all sizes");
+    done(&f);
+}
+
 Test(pass_manager, a_check_that_ran_is_not_repeated)
 {
     Fixture f = fixture();
