@@ -59,7 +59,7 @@ static bool write_file(const char *path, const char *data, size_t n)
     FILE *f = fopen(path, "wb");
     if (!f)
         return false;
-    bool ok = fwrite(data, 1, n, f) == n;
+    bool ok = !n || fwrite(data, 1, n, f) == n;
     return fclose(f) == 0 && ok;
 }
 
