@@ -7,9 +7,9 @@ int64_t shared_stride(const Value *base, unsigned d)
     int64_t stride = is_barrier ? 8 : scalar_type_bytes(base->type->elem);
     for (unsigned i = d + 1; i < base->type->rank; i++) {
         int64_t extent;
-        if (!base->shape || !affine_is_const(base->shape[i], &extent))
+        if (!base->shape || !affine_is_const(base->shape[i], &extent) ||
+            __builtin_mul_overflow(stride, extent, &stride))
             return -1;
-        stride *= extent;
     }
     return stride;
 }

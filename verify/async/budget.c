@@ -59,11 +59,15 @@ static Diag *fault(Budget *b, const Op *op, const char *code, const char *fmt,
 
 /* ---- shared memory ------------------------------------------------------- */
 
+/* Of a size that no kernel has: one more byte than that. */
 static int64_t value_elements(const Value *v)
 {
     int64_t n = 1, extent;
     for (unsigned d = 0; d < v->type->rank; d++)
-        n *= affine_is_const(v->shape[d], &extent) ? extent : 0;
+        if (__builtin_mul_overflow(
+                n, affine_is_const(v->shape[d], &extent) ? extent : 0, &n) ||
+            n < 0 || n > SMEM_MAX)
+            return SMEM_MAX + 1;
     return n;
 }
 
@@ -71,11 +75,13 @@ static void add_stretch(Budget *b, const Op *op, int64_t lo, int64_t bytes,
                         bool barrier)
 {
     int64_t all = op_attr_int(b->kernel, "smem_bytes", 0);
-    if (lo < 0 || lo + bytes > all)
+    if (lo < 0 || lo > all || bytes > all - lo) {
         fault(b, op, "M-BASE",
-              "bytes %lld to %lld are outside the kernel's %lld bytes of "
-              "shared memory",
-              (long long)lo, (long long)(lo + bytes), (long long)all);
+              "%lld bytes from byte %lld on are not within the kernel's %lld "
+              "bytes of shared memory",
+              (long long)bytes, (long long)lo, (long long)all);
+        return;
+    }
     if (b->n_stretches < MAX_OBJECTS)
         b->stretches[b->n_stretches++] =
             (Stretch){ op, lo, lo + bytes, barrier };
@@ -272,11 +278,13 @@ static void check_warpgroup(Budget *b, const Op *op, const Here *h)
 static void check_setmaxnreg(Budget *b, const Op *op, const Here *h)
 {
     int64_t count = op_attr_int(op, "count", 0);
-    if (count % 8 || count < 24 || count > 256)
+    if (count % 8 || count < 24 || count > 256) {
         fault(b, op, "R-POOL",
               "the number of registers is a multiple of 8 from 24 to 256, "
               "found %lld",
               (long long)count);
+        return;
+    }
     if (h->lo < h->hi && h->lo < MAX_WARPS && b->asked[h->lo])
         fault(b, op, "R-POOL",
               "the warpgroup has executed one before and has not met at a "
@@ -414,14 +422,14 @@ static void check_shape(Budget *b, const Op *op)
     if (o->kind != OPND_access)
         return;
     int64_t bytes = scalar_type_bytes(o->u.access->base->type->elem);
-    if (k * bytes != 32)
+    if (bytes < 1 || k != 32 / bytes)
         fault(b, op, "W-SHAPE",
               "one instruction takes 32 bytes of k, found %lld elements of "
               "%lld bytes",
               (long long)k, (long long)bytes);
     int64_t len[4];
     unsigned dims = intervals(access_compose(b->m, o->u.access), len);
-    bool mn_major = dims == 3 && len[0] * 64 == n && len[1] == k;
+    bool mn_major = dims == 3 && n % 64 == 0 && len[0] == n / 64 && len[1] == k;
     if (mn_major && bytes != 2)
         fault(b, op, "W-MAJOR",
               "B with n innermost needs elements of 16 bits, found %lld bytes",
@@ -538,7 +546,8 @@ static void check_pool(Budget *b)
 static int64_t launched_registers(const Budget *b)
 {
     int64_t blocks = op_attr_int(b->kernel, "blocks_per_sm", 1);
-    int64_t each = REGISTERS / (32 * b->n_warps * (blocks > 0 ? blocks : 1));
+    int64_t room = REGISTERS / (32 * b->n_warps);
+    int64_t each = room / (blocks > 0 ? blocks : 1);
     return (each < 255 ? each : 255) / 8 * 8;
 }
 

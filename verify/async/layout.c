@@ -57,7 +57,7 @@ static bool start_of(const Access *a, Start *out)
         return false;
     *out = (Start){ op_attr_int(def, "offset", 0), PERIOD };
     for (unsigned d = 0; d < a->rank; d++) {
-        int64_t stride = shared_stride(a->base, d);
+        int64_t stride = shared_stride(a->base, d), bytes;
         if (stride < 0)
             return false;
         if (a->dims[d].kind == DIM_ring) {
@@ -66,13 +66,18 @@ static bool start_of(const Access *a, Start *out)
             continue;
         }
         const Affine *lo = a->dims[d].lo;
-        out->at += lo->constant * stride;
-        for (uint32_t i = 0; i < lo->n_terms; i++)
-            out->step = int_gcd(out->step, lo->terms[i].coef * stride);
+        if (__builtin_mul_overflow(lo->constant, stride, &bytes) ||
+            __builtin_add_overflow(out->at, bytes, &out->at))
+            return false;
+        for (uint32_t i = 0; i < lo->n_terms; i++) {
+            if (__builtin_mul_overflow(lo->terms[i].coef, stride, &bytes))
+                return false;
+            out->step = int_gcd(out->step, bytes);
+        }
     }
     /* the run-time part makes up for a negative constant */
-    while (out->at < 0)
-        out->at += PERIOD;
+    if (out->at < 0)
+        out->at = int_mod(out->at, PERIOD);
     return true;
 }
 
@@ -278,14 +283,17 @@ static bool box_of(const LayoutCheck *c, const Value *map, Box *b)
     return true;
 }
 
-static void check_box(LayoutCheck *c, const Op *op, const Box *b)
+/* Answers whether it may be walked. */
+static bool check_box(LayoutCheck *c, const Op *op, const Box *b)
 {
-    int64_t row = b->len[b->rank - 1] * b->bytes;
     for (unsigned d = 0; d < b->rank; d++)
-        if (b->len[d] < 1 || b->len[d] > 256)
+        if (b->len[d] < 1 || b->len[d] > 256) {
             fault(c, op, "M-BOX",
                   "a box has 1 to 256 elements in each dimension, found %lld",
                   (long long)b->len[d]);
+            return false;
+        }
+    int64_t row = b->len[b->rank - 1] * b->bytes;
     if (row % 16)
         fault(c, op, "M-BOX",
               "the rows of a box are a multiple of 16 bytes, found %lld",
@@ -295,18 +303,22 @@ static void check_box(LayoutCheck *c, const Op *op, const Box *b)
               "the rows of a box are at most as wide as the swizzle, %u "
               "bytes, found %lld",
               b->span, (long long)row);
+    return true;
 }
 
 /* Intervals of the shared side longer than one element, outermost first. */
 static unsigned shared_dims(const Access *a, int64_t *len, int64_t *stride)
 {
     unsigned n = 0;
+    int64_t all = 1;
     for (unsigned d = 0; d < a->rank; d++) {
         int64_t l;
         if (a->dims[d].kind != DIM_interval)
             continue;
-        if (!affine_is_const(a->dims[d].len, &l) || n == MAX_DIMS)
+        if (!affine_is_const(a->dims[d].len, &l) || n == MAX_DIMS || l < 1 ||
+            l > WINDOW / all)
             return MAX_DIMS + 1;
+        all *= l;
         if (l == 1)
             continue;
         len[n] = l;
@@ -380,7 +392,8 @@ static void check_copy(LayoutCheck *c, const Op *op, const Access *shared,
         c->open = "a copy's box or object has no constant extents";
         return;
     }
-    check_box(c, op, &b);
+    if (!check_box(c, op, &b))
+        return;
     if (s.at % 128 || s.step % 128)
         fault(c, op, "M-ALIGN",
               "a copy may begin at a byte that is no multiple of 128");
