@@ -8,8 +8,8 @@ import sys
 import value_kinds
 from edits import (all_of, drop, move, mutant, replace, twice, unchanged,
                    where)
-from kinds import (Kind, from_one, late, late_from_two,
-                   late_off_period, never, number, off_period, past_depth,
+from kinds import (Kind, behind_first, from_one, late, late_from_two,
+                   late_off_period, late_off_round, never, number, off_period, past_depth,
                    ragged)
 
 
@@ -192,8 +192,9 @@ KINDS = [
          ANY, late),
     Kind("", "arrival on another slot",
          replace(r"mbarrier\.arrive %", r", -(\d)\)",
-             lambda m: f", -{int(m.group(1)) + 1})"), ANY, late),
-    Kind("", "arrival on the next slot", next_slot(False), ANY, late),
+             lambda m: f", -{int(m.group(1)) + 1})"), ANY, late_off_round),
+    Kind("", "arrival on the next slot", next_slot(False), ANY,
+         late_off_round),
     Kind("", "arrival on the next slot of one", next_slot(True), "", never),
     Kind("slot-constant", "copies always into one slot",
          replace(r"tensor\.load %(?!q_s)|cp_async_1d",
@@ -213,13 +214,14 @@ KINDS = [
          late),
     Kind("bytes", "bytes announced off",
          number(r"expect_tx", "bytes", lambda n: 2 * n, lambda n: n - 16),
-         "B-TX B-CYCLE"),
-    Kind("bytes", "announcement dropped", drop(r"expect_tx"), "B-TX"),
+         "B-TX B-CYCLE", behind_first),
+    Kind("bytes", "announcement dropped", drop(r"expect_tx"), "B-TX",
+         behind_first),
     Kind("announced-late", "announcement after the arrival",
          all_of(move(r"expect_tx %full\[", r"mbarrier\.arrive %full\[", True),
              move(r"expect_tx %full_a", r"mbarrier\.arrive %full_a", True),
              move(r"expect_tx %full_b", r"mbarrier\.arrive %full_b", True)),
-         "B-TX"),
+         "B-TX", behind_first),
     Kind("", "initialisation dropped", drop(r"mbarrier\.init"), "B-LIFE"),
     Kind("", "one of the two fences of the initialisation",
          where("relaxed = True",

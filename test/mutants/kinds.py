@@ -34,10 +34,22 @@ def ragged(base, trips, tasks):
     return None
 
 
+def behind_first(base, trips, tasks):
+    """Wrong where copies go on behind a ring's first round, which has some of its
+    own; before that, the machine model alone says which of them the fault is in."""
+    return True if trips * tasks > base.depth else None
+
+
 def late(base, trips, tasks):
     """Wrong once every ring has come round; before that, the fault may not have
     been reached, and the machine model alone says."""
     return True if tasks >= 3 and trips * tasks > 2 * base.depth else None
+
+
+def late_off_round(base, trips, tasks):
+    """A task that goes round whole rings may arrive on the slots in another order:
+    all are free before the next, and the machine model says whether in time."""
+    return late(base, trips, tasks) if trips % base.depth else None
 
 
 def late_from_two(base, trips, tasks):
