@@ -8,9 +8,9 @@ import sys
 import value_kinds
 from edits import (all_of, drop, move, mutant, replace, twice, unchanged,
                    where)
-from kinds import (Kind, behind_first, from_one, late, late_from_two,
-                   late_off_period, late_off_round, never, number, off_period, past_depth,
-                   ragged)
+from kinds import (Kind, always, behind_first, from_one, late, late_from_two,
+                   late_off_period, late_off_round, never, number, off_period,
+                   past_depth, ragged)
 
 
 def inside(pattern, head):
@@ -214,14 +214,14 @@ KINDS = [
          late),
     Kind("bytes", "bytes announced off",
          number(r"expect_tx", "bytes", lambda n: 2 * n, lambda n: n - 16),
-         "B-TX B-CYCLE", behind_first),
+         "B-TX B-CYCLE", behind_first(always)),
     Kind("bytes", "announcement dropped", drop(r"expect_tx"), "B-TX",
-         behind_first),
+         behind_first(always)),
     Kind("announced-late", "announcement after the arrival",
          all_of(move(r"expect_tx %full\[", r"mbarrier\.arrive %full\[", True),
              move(r"expect_tx %full_a", r"mbarrier\.arrive %full_a", True),
              move(r"expect_tx %full_b", r"mbarrier\.arrive %full_b", True)),
-         "B-TX", behind_first),
+         "B-TX", behind_first(always)),
     Kind("", "initialisation dropped", drop(r"mbarrier\.init"), "B-LIFE"),
     Kind("", "one of the two fences of the initialisation",
          where("relaxed = True",

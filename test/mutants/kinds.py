@@ -34,10 +34,15 @@ def ragged(base, trips, tasks):
     return None
 
 
-def behind_first(base, trips, tasks):
-    """Wrong where copies go on behind a ring's first round, which has some of its
-    own; before that, the machine model alone says which of them the fault is in."""
-    return True if trips * tasks > base.depth else None
+def behind_first(wrong):
+    """The same where copies go on behind a ring's first round, if that has some of
+    its own; before, the machine model alone says which of them the fault is in."""
+    def judged(base, trips, tasks):
+        lines = base.lowered.lines if base.lowered else ()
+        alone = trips * tasks <= base.depth \
+            and any("once = True" in line for line in lines)
+        return wrong(base, trips, tasks) and (None if alone else True)
+    return judged
 
 
 def late(base, trips, tasks):

@@ -1,7 +1,8 @@
 """Kinds of mutants of the lowered text that leave the protocol alone: elements
 at another place, other values, maps, shapes. Rows as in async_kinds.py."""
 from edits import all_of, drop, replace, twice
-from kinds import Kind, from_one, from_two, never, number, ragged
+from kinds import (Kind, behind_first, from_one, from_two, never, number,
+                   ragged)
 
 VALUE = "X-VALUE X-COVER"
 RACE = " D-RAW D-WAR D-WAW poison bounds"
@@ -11,13 +12,14 @@ MAP = r"_map = host\.tensor_map"
 KINDS = [
     # ---- values alone -------------------------------------------------------
     Kind("value", "copy of the first columns each time",
-         replace(COPY, r"\d+ \* %k \+", "0 +"), VALUE, from_two),
+         replace(COPY, r"\d+ \* %k \+", "0 +"), VALUE,
+         behind_first(from_two)),
     Kind("value", "copy of the columns before",
          replace(COPY, r"(\d+) \* %k \+", r"\1 * %k - 8 +"), VALUE + " bounds",
-         from_one),
+         behind_first(from_one)),
     Kind("value", "copy of the rows beside",
          replace(COPY, r"(%(a_map|b_map|A|B)\[)", r"\g<1>8 + "),
-         VALUE + " bounds", from_one),
+         VALUE + " bounds", behind_first(from_one)),
     Kind("value", "copy of the first tile's rows each time",
          replace(r"tensor\.load", r"(%(a_map|b_map)\[[^,\]]*)%t[mn]",
              r"\g<1>0"), VALUE, ragged),
