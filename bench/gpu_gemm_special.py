@@ -23,16 +23,17 @@ import os
 import sys
 import tempfile
 
-from gpu_problem import Problem, output_of, rows_of, stream_of
+from gpu_problem import (POOL_BYTES, Problem, output_of, rows_of,
+                         stream_of)
 from gpu_timing import compile_c, interleaved, torch_on_gpu
 
 SHAPES = [(16, 16, 16), (136, 272, 80), (528, 1040, 208), (1024, 512, 2064)]
 TIMED = [(4096, 4096, 4096), (2048, 1024, 512)]
 EPILOGUE_WORDS = ("relu", "gelu", "silu")
 PAD = 16  # elements between rows that belong to nobody
-# Bytes that the library's pool keeps (C_POOL_BYTES of codegen/c_emit.h), and for
-# kernels that are loaded; less than the tuner's scratch, twice the L2 cache.
-KEPT = (64 << 20) + (32 << 20)
+# Bytes that stay in the library's pool and with the kernels that are loaded; less
+# than the tuner's scratch, twice the L2 cache.
+KEPT = POOL_BYTES + (32 << 20)
 
 
 def call_library(binding, p, kernel=None):

@@ -5,6 +5,8 @@ import ctypes
 
 from gpu_timing import FORMATS
 
+POOL_BYTES = 64 << 20  # that a library keeps: C_POOL_BYTES of codegen/c_emit.h
+
 DTYPES = {"bf16": "bfloat16", "f16": "float16", "f32": "float32"}
 TOLERANCE = {"bf16": 6e-3, "f16": 2e-3, "f32": 2e-3}
 FP8 = 1  # bytes

@@ -165,9 +165,9 @@ static bool map_params(CPrinter *p, const Op *op, const Type *t, unsigned rank)
 /* CUtensorMapDataType. */
 static int map_type(const CPrinter *p, const Type *t)
 {
-    const Mem *mem = p->m->lib ? lib_mem_find(p->m->lib, t->mem) : NULL;
-    return mem && mem->rounds_tf32 ? SCALAR_TENSOR_MAP_TF32
-                                   : scalar_info(t->elem)->tensor_map;
+    return lib_rounds_tf32(p->m->lib, t->mem)
+               ? SCALAR_TENSOR_MAP_TF32
+               : scalar_info(t->elem)->tensor_map;
 }
 
 static bool print_tensor_map(CPrinter *p, const Op *op)

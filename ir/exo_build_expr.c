@@ -600,11 +600,6 @@ static Value *data_cast(Build *b, const AstExpr *e, ScalarType to, ScalarType t)
     return expect_type(b, e, v, t);
 }
 
-static bool is_tf32(OpCode code)
-{
-    return code == OP_arith_tf32 || code == OP_arith_tf32_rn;
-}
-
 static Value *data_call(Build *b, const AstExpr *e, ScalarType t)
 {
     OpCode code;
@@ -628,7 +623,7 @@ static Value *data_call(Build *b, const AstExpr *e, ScalarType t)
                     arity, e->n - 1);
         return NULL;
     }
-    if (is_tf32(code) && t != TY_f32) {
+    if ((op_info(code)->traits & OPT_TF32) && t != TY_f32) {
         build_error(b, e->loc, "type", "%s expects f32, found %s", f,
                     scalar_type_name(t));
         return NULL;

@@ -338,7 +338,8 @@ enum {
     OPT_SYNC = 1u << 4,       /* synchronises or is collective: never moved */
     OPT_COLLECTIVE = 1u << 5, /* async: all lanes of the warp take part */
     OPT_SYMBOL = 1u << 6,     /* a top-level op with attribute `name` */
-    OPT_APPROX = 1u << 7      /* a target may round its result otherwise */
+    OPT_APPROX = 1u << 7,     /* a target may round its result otherwise */
+    OPT_TF32 = 1u << 8        /* rounds an f32 to tf32, zero to zero */
 };
 
 struct Sem;

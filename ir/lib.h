@@ -71,6 +71,8 @@ typedef struct Mem {
 const Mem *lib_mem(Lib *lib, Loc loc, const MemRef *ref);
 /* Silent variant: NULL when unknown. */
 const Mem *lib_mem_find(Lib *lib, const MemRef *ref);
+/* Do loads through a tensor map of this memory round? lib, ref: may be NULL. */
+bool lib_rounds_tf32(Lib *lib, const MemRef *ref);
 bool mem_is_a(Lib *lib, const MemRef *sub, const MemRef *super);
 /* May a tensor of such elements be in it? */
 bool mem_holds(const Mem *mem, ScalarType elem);

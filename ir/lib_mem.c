@@ -393,6 +393,12 @@ const Mem *lib_mem_find(Lib *lib, const MemRef *ref)
     return lib_mem(lib, (Loc){ 0 }, ref);
 }
 
+bool lib_rounds_tf32(Lib *lib, const MemRef *ref)
+{
+    const Mem *mem = lib && ref ? lib_mem_find(lib, ref) : NULL;
+    return mem && mem->rounds_tf32;
+}
+
 static bool is_a(Lib *lib, const MemRef *sub, const MemRef *super,
                  unsigned depth)
 {

@@ -168,8 +168,7 @@ static bool encode_map(Gpu *g, const Value *param, const View *v, void *out)
                  "a tensor map needs a swizzle and a box of its rank");
         return false;
     }
-    const Mem *kind = lib_mem_find(g->r->m->lib, mem);
-    spec.tf32 = kind && kind->rounds_tf32;
+    spec.tf32 = lib_rounds_tf32(g->r->m->lib, mem);
     spec.swizzle = (int)mem->params[0].i;
     for (unsigned d = 0; d < v->rank; d++) {
         unsigned from = v->rank - 1 - d;

@@ -67,8 +67,7 @@ static bool find_chain(const Block *b, const Value *v, NestChain *c,
     if (v->type->kind != TK_scalar)
         return false;
     while (v->def && v->def->parent == b &&
-           (v->def->code == OP_arith_cast || v->def->code == OP_arith_tf32 ||
-            v->def->code == OP_arith_tf32_rn)) {
+           (v->def->code == OP_arith_cast || op_has(v->def, OPT_TF32))) {
         if (n == NEST_STEPS)
             return false;
         if (!keeps_value(v->def))
@@ -376,16 +375,9 @@ bool nest_walk(Interp *in, Scope *env, const Nest *nest, const NestTrips *trips,
 
 double nest_apply(const NestChain *c, double x)
 {
-    for (unsigned i = 0; i < c->n_steps; i++) {
-        const Op *s = c->steps[i];
-        if (s->code == OP_arith_tf32)
-            x = (double)scalar_tf32_truncate((float)x);
-        else if (s->code == OP_arith_tf32_rn)
-            x = (double)scalar_tf32_rn((float)x);
-        else
-            x = value_convert(s->results[0]->type->elem,
-                              s->operands[0].u.value->type->elem, x);
-    }
+    Sem sem = values_sem();
+    for (unsigned i = 0; i < c->n_steps; i++)
+        x = value_arith(&sem, c->steps[i], &x);
     return x;
 }
 

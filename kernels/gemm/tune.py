@@ -39,14 +39,14 @@ sys.path.insert(0, os.path.join(HERE, os.pardir, os.pardir, "bench"))
 sys.path.insert(0, os.path.join(HERE, "src"))
 import make  # noqa: E402
 import program  # noqa: E402
-from gpu_problem import BATCH, Problem, call_kernel  # noqa: E402
+from gpu_problem import (BATCH, POOL_BYTES, Problem,  # noqa: E402
+                         call_kernel)
 from gpu_timing import (FORMATS, compile_c, interleaved,  # noqa: E402
                         torch_on_gpu)
 
 BYTES = {"f32": 4, "bf16": 2, "f16": 2}
 MOST_PRODUCTS = 1 << 40
 NEAR, NOISE = 1.15, 1.002
-SUMS_MOST_BYTES = 64 << 20  # C_POOL_BYTES of codegen/c_emit.h
 SHAPES = [(n, n, n) for n in (256, 512, 1024, 2048, 4096, 8192)] + [
     (16384, 16384, 4096), (4096, 4096, 16384), (8192, 8192, 512),
     (8192, 1024, 8192), (512, 512, 16384), (256, 256, 65536)]
@@ -151,7 +151,7 @@ class Kernel:
         parts: is there room?"""
         if self.most_sums:
             return (math.ceil(shape[2] / self.part) <= self.most_sums and
-                    1e6 * self.sums(shape) <= SUMS_MOST_BYTES)
+                    1e6 * self.sums(shape) <= POOL_BYTES)
         return not self.half or (shape[0] >= self.rows and
                                  self.occupied(shape, slots) >= 1)
 

@@ -110,8 +110,8 @@ static bool note_rounding(Op *op, void *user)
 static bool rounds_as_map(Lower *L, const Op *op, const Instr *in,
                           const Access *from)
 {
-    const Mem *mem = lower_mem(L, from->base);
-    bool map = mem && mem->rounds_tf32, body = false;
+    const MemRef *ref = value_root(from->base)->type->mem;
+    bool map = lib_rounds_tf32(L->m->lib, ref), body = false;
     op_walk(in->body, note_rounding, &body);
     if (map != body)
         lower_error(L, op->loc, "instruction",

@@ -65,8 +65,7 @@ static bool is_map(const Access *a)
 /* Zero of a zero: casts, and the rounding of tf32. */
 static bool keeps_zero(const Op *op)
 {
-    return op->code == OP_arith_cast || op->code == OP_arith_tf32 ||
-           op->code == OP_arith_tf32_rn;
+    return op->code == OP_arith_cast || op_has(op, OPT_TF32);
 }
 
 /* A value that is zero: read from a map outside its tensor, through ops that

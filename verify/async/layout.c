@@ -278,8 +278,7 @@ static bool box_of(const LayoutCheck *c, const Value *map, Box *b)
                 .bytes = scalar_type_bytes(map->type->elem) };
     for (unsigned d = 0; d < b->rank; d++)
         b->len[d] = ref->params[1 + d].i;
-    const Mem *mem = c->m->lib ? lib_mem_find(c->m->lib, ref) : NULL;
-    b->rounds = mem && mem->rounds_tf32;
+    b->rounds = lib_rounds_tf32(c->m->lib, ref);
     return true;
 }
 

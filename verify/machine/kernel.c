@@ -265,7 +265,7 @@ static void map_box(Prepare *p, MemObj *o)
                      "a tensor map's memory does not hold its elements' type");
         return;
     }
-    o->rounds_tf32 = mem && mem->rounds_tf32;
+    o->rounds_tf32 = lib_rounds_tf32(p->k->m->lib, ref);
     o->box_swizzle = swizzle_mask(ref->params[0].i);
     o->box_rank = ref->n_params - 1;
     for (unsigned d = 0; d < o->box_rank; d++)
